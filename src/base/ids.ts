@@ -1,0 +1,17 @@
+/** Identifiers: UUID version 7 (they sort by birth), branded so that one kind never passes for another. */
+import { randomUUID } from 'node:crypto';
+import { uuidv7 } from 'uuidv7';
+
+declare const brand: unique symbol;
+type Branded<Name extends string> = string & { readonly [brand]: Name };
+
+/** Names one run. */
+export type RunId = Branded<'RunId'>;
+/** Names one task in one run. */
+export type TaskRunId = Branded<'TaskRunId'>;
+/** The right to one attempt. It is a secret of its holder, so it is fully random, not time-ordered. */
+export type LeaseId = Branded<'LeaseId'>;
+
+export const newRunId = (): RunId => uuidv7() as RunId;
+export const newTaskRunId = (): TaskRunId => uuidv7() as TaskRunId;
+export const newLeaseId = (): LeaseId => randomUUID() as LeaseId;
