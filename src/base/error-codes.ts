@@ -10,8 +10,13 @@ export interface ErrorCodeEntry {
   readonly hint: string;
 }
 
-const entry = (status: number, exit: number, summary: string, hint: string): ErrorCodeEntry =>
-  Object.freeze({ status, exit, retryable: false, summary, hint });
+const entry = (
+  status: number,
+  exit: number,
+  summary: string,
+  hint: string,
+  retryable = false,
+): ErrorCodeEntry => Object.freeze({ status, exit, retryable, summary, hint });
 
 export const ERROR_CODES = Object.freeze({
   USAGE: entry(
@@ -20,7 +25,7 @@ export const ERROR_CODES = Object.freeze({
     'The command line or request is not understood.',
     'Run the command with --help to see its arguments and examples.',
   ),
-  FILE_NOT_FOUND: entry(404, 3, 'A named file does not exist.', 'Check the path and the current folder.'),
+  FILE_NOT_FOUND: entry(404, 2, 'A named file does not exist.', 'Check the path and the current folder.'),
   FILE_NOT_READABLE: entry(
     400,
     2,
@@ -39,6 +44,12 @@ export const ERROR_CODES = Object.freeze({
     'A file that would be written exists already.',
     'Choose another folder, or pass --force to overwrite.',
   ),
+  FILE_NOT_WRITABLE: entry(
+    400,
+    2,
+    'A file or folder cannot be written.',
+    'Choose a folder that this user may write to.',
+  ),
   INVALID_WORKFLOW: entry(
     422,
     2,
@@ -50,6 +61,101 @@ export const ERROR_CODES = Object.freeze({
     2,
     'A setting has a wrong name or value.',
     'Run `relay config --example` to see every setting with its default.',
+  ),
+  NOT_FOUND: entry(
+    404,
+    3,
+    'There is no run, task, workflow or artifact of this name.',
+    'List what exists, for example with `relay runs list`.',
+  ),
+  INVALID_INPUT: entry(
+    422,
+    2,
+    'The inputs of a run do not fit what the workflow declares.',
+    'Compare with `inputs` in the workflow file.',
+  ),
+  INVALID_ANSWER: entry(
+    422,
+    2,
+    'An answer does not fit the form of the question.',
+    '`relay approvals list` shows the form.',
+  ),
+  IDEMPOTENCY_CONFLICT: entry(
+    409,
+    2,
+    'The same key or lease was used before with other content.',
+    'Repeat the first request as it was, or use a new key.',
+  ),
+  STALE_LEASE: entry(
+    409,
+    1,
+    'The lease has ended: the task was cancelled, or given to another worker.',
+    'Drop the result and claim again; usage was counted.',
+  ),
+  ALREADY_DECIDED: entry(
+    409,
+    2,
+    'Somebody has decided this question before.',
+    'Look at the task to see who and how.',
+  ),
+  NOT_WAITING: entry(
+    409,
+    2,
+    'The task does not wait for a person.',
+    '`relay approvals list` shows what does.',
+  ),
+  RUN_ACTIVE: entry(409, 2, 'The run is still going on.', 'Wait for it, or cancel it first.'),
+  RUN_TERMINAL: entry(409, 2, 'The run has ended.', 'Retry, rerun or clone it.'),
+  NOT_RETRYABLE: entry(409, 2, 'There is nothing to retry.', 'Rerun from a task, or clone the run.'),
+  CURSOR_EXPIRED: entry(
+    410,
+    2,
+    'The events after this cursor have been pruned.',
+    'Start again without a cursor.',
+  ),
+  PAYLOAD_TOO_LARGE: entry(
+    413,
+    2,
+    'An output, file or body is larger than the limit.',
+    'Write large data to a file or bucket of your own and pass its place.',
+  ),
+  STORE_UNAVAILABLE: entry(
+    503,
+    6,
+    'The store cannot be reached or is locked.',
+    'Check that it runs and that no other process holds it.',
+    true,
+  ),
+  STORE_FULL: entry(
+    507,
+    6,
+    'The store cannot grow: disk full or size limit.',
+    'Free space, or move the data folder with --data.',
+    true,
+  ),
+  STORE_NOT_WRITABLE: entry(
+    503,
+    6,
+    'The store cannot be opened for writing.',
+    'Check the permissions of the data folder, or choose another with --data.',
+  ),
+  STORE_CORRUPT: entry(
+    500,
+    6,
+    'The store is damaged or is not one of Relay.',
+    'Restore a backup, or choose another folder with --data.',
+  ),
+  STORE_ON_NETWORK: entry(
+    503,
+    6,
+    'The embedded store would lie on a network file system, where its locks cannot be trusted.',
+    'Choose a local folder with --data, or use Postgres with --store postgres://….',
+  ),
+  STORE_TOO_NEW: entry(
+    503,
+    6,
+    'A later version of Relay has changed the store.',
+    'Upgrade this installation.',
   ),
   INTERNAL: entry(
     500,

@@ -1,5 +1,4 @@
 /** Identifiers: UUID version 7 (they sort by birth), branded so that one kind never passes for another. */
-import { randomUUID } from 'node:crypto';
 import { uuidv7 } from 'uuidv7';
 
 declare const brand: unique symbol;
@@ -9,9 +8,9 @@ type Branded<Name extends string> = string & { readonly [brand]: Name };
 export type RunId = Branded<'RunId'>;
 /** Names one task in one run. */
 export type TaskRunId = Branded<'TaskRunId'>;
-/** The right to one attempt. It is a secret of its holder, so it is fully random, not time-ordered. */
-export type LeaseId = Branded<'LeaseId'>;
+/** Names one question to a person. */
+export type QuestionId = Branded<'QuestionId'>;
 
 export const newRunId = (): RunId => uuidv7() as RunId;
 export const newTaskRunId = (): TaskRunId => uuidv7() as TaskRunId;
-export const newLeaseId = (): LeaseId => randomUUID() as LeaseId;
+export const newQuestionId = (): QuestionId => uuidv7() as QuestionId;
