@@ -4,12 +4,14 @@
 export interface Budget {
   /** Evaluation steps: every node visited, every loop turn, every element a filter touches. */
   readonly stepsMax: number;
-  /** Characters produced: of the output, and of any string or list built on the way. */
+  /** Characters produced: of the output, and, counted apart, of all strings and lists built on the way. */
   readonly outputCharsMax: number;
 }
 
+/** Enough for long honest prompts; a template that needs more is stopped. */
 export const DEFAULT_BUDGET: Budget = Object.freeze({ stepsMax: 1_000_000, outputCharsMax: 4 * 1024 * 1024 });
 
-/** Bounds at compile time. */
+/** Longest source that is compiled. */
 export const SOURCE_CHARS_MAX = 1024 * 1024;
+/** Deepest nesting of expressions and blocks, so that no tree can exhaust the stack. */
 export const NESTING_MAX = 100;
