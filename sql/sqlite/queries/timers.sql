@@ -1,0 +1,30 @@
+-- What is due at a time, and work that goes on in chunks.
+
+-- name: timers.add
+insert or ignore into timers (due_at, kind, subject)
+select j.value ->> 0, j.value ->> 1, j.value ->> 2
+from json_each(?1) j;
+
+-- name: timers.remove
+delete from timers
+where (due_at, kind, subject) in (select j.value ->> 0, j.value ->> 1, j.value ->> 2 from json_each(?1) j);
+
+-- name: timers.due
+select due_at, kind, subject from timers where due_at <= ?1 order by due_at limit ?2;
+
+-- name: timers.next
+select min(due_at) as due_at from timers;
+
+-- name: cursors.add
+insert into cursors (kind, run_key, subject, position, data)
+select j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4
+from json_each(?1) j;
+
+-- name: cursors.first
+select key, kind, run_key, subject, position, data from cursors order by key limit ?1;
+
+-- name: cursors.move
+update cursors set position = ?2 where key = ?1;
+
+-- name: cursors.remove
+delete from cursors where key in (select value from json_each(?1));

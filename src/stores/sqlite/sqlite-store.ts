@@ -1,0 +1,207 @@
+/**
+ * The embedded store: one SQLite file, write-ahead log, synchronous FULL. One connection writes, one reads, so that a reader
+ * never sees half a transaction. Transactions of this process queue up here; other processes are waited for.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { RelayError } from '../../base/errors.ts';
+import { readStatements } from '../statements.ts';
+import type { Store, Tx } from '../store.ts';
+import type { Statements } from './access.ts';
+import { type Driver, openDriver, type SqlRow, type SqlValue, type Statement } from './driver.ts';
+import { prepareFolder } from './file-system.ts';
+import { migrate } from './migrate.ts';
+import { isBusy, toStoreError } from './sqlite-errors.ts';
+import { createTx } from './sqlite-tx.ts';
+
+/** How long one call waits inside SQLite; short, because it holds up this process. */
+const BUSY_BLOCK_MS = 100;
+/** How long a transaction waits for other processes altogether. */
+const BUSY_WAIT_MS = 60_000;
+
+/** What a store is opened with. */
+export interface SqliteOptions {
+  readonly path: string;
+  /** Called before every statement of a write transaction, and with `begin` and `commit`; tests stop the world there. */
+  readonly onStatement?: (name: string) => void;
+}
+
+/** A store in one SQLite file. */
+export class SqliteStore implements Store {
+  readonly description: string;
+  readonly #path: string;
+  readonly #writer: Driver;
+  #reader: Connection | null = null;
+  readonly #writing: Connection;
+  readonly #onStatement: (name: string) => void;
+  #lastWrite: Promise<unknown> = Promise.resolve();
+  #lastRead: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
+
+  constructor({ path, onStatement }: SqliteOptions) {
+    this.#path = path;
+    this.description = `sqlite:${path}`;
+    this.#onStatement = onStatement ?? (() => {});
+    prepareFolder(path);
+    this.#writer = this.#guard(() => {
+      const driver = openDriver(path);
+      driver.exec(`pragma busy_timeout = ${BUSY_BLOCK_MS}`);
+      return driver;
+    });
+    this.#writing = new Connection(this.#writer, this.#onStatement);
+  }
+
+  async migrate(): Promise<{ applied: readonly string[] }> {
+    return this.#whenFree(() => {
+      this.#writer.exec('pragma journal_mode = wal');
+      this.#writer.exec('pragma synchronous = full');
+      this.#writer.exec('pragma wal_autocheckpoint = 4000');
+      this.#writer.exec('pragma cache_size = -65536');
+      return migrate(this.#writer);
+    });
+  }
+
+  write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    const mine = this.#lastWrite.then(() => this.#transaction(work));
+    this.#lastWrite = mine.catch(() => {});
+    return mine;
+  }
+
+  read<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    const mine = this.#lastRead.then(() => this.#view(work));
+    this.#lastRead = mine.catch(() => {});
+    return mine;
+  }
+
+  async changeMark(): Promise<number> {
+    const [row] = this.#writer.prepare('pragma data_version').all();
+    return Number(row?.data_version ?? 0);
+  }
+
+  async backup(path: string): Promise<void> {
+    await this.#whenFree(() => this.#readerConnection().driver.prepare('vacuum into ?').run(path));
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await Promise.allSettled([this.#lastWrite, this.#lastRead]);
+    this.#reader?.driver.close();
+    this.#writer.close();
+  }
+
+  async #transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw new RelayError('STORE_UNAVAILABLE', `${this.description} is closed`);
+    await this.#whenFree(() => {
+      this.#onStatement('begin');
+      this.#writer.exec('begin immediate');
+    });
+    try {
+      const result = await work(this.#writing.tx);
+      this.#onStatement('commit');
+      this.#writer.exec('commit');
+      return result;
+    } catch (error) {
+      this.#rollback();
+      throw toStoreError(error, this.#path);
+    } finally {
+      this.#writing.loaded.clear();
+    }
+  }
+
+  #rollback(): void {
+    try {
+      this.#writer.exec('rollback');
+    } catch {
+      // SQLite has rolled back by itself (disk full, I/O error); the first error is the one to tell.
+    }
+  }
+
+  async #view<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw new RelayError('STORE_UNAVAILABLE', `${this.description} is closed`);
+    const { driver, tx, loaded } = this.#readerConnection();
+    driver.exec('begin');
+    try {
+      return await work(tx);
+    } catch (error) {
+      throw toStoreError(error, this.#path);
+    } finally {
+      loaded.clear();
+      driver.exec('commit');
+    }
+  }
+
+  /** Opened at the first read: a file that was never migrated has nothing to read. */
+  #readerConnection(): Connection {
+    this.#reader ??= this.#guard(() => {
+      const driver = openDriver(this.#path);
+      driver.exec(`pragma busy_timeout = ${BUSY_BLOCK_MS}`);
+      driver.exec('pragma query_only = on');
+      return new Connection(driver, () => {});
+    });
+    return this.#reader;
+  }
+
+  #guard<T>(open: () => T): T {
+    try {
+      return open();
+    } catch (error) {
+      throw toStoreError(error, this.#path);
+    }
+  }
+
+  /** Repeats an action until no other process is in the way; between tries this process goes on with other things. */
+  async #whenFree<T>(action: () => T): Promise<T> {
+    for (let waitedMs = 0, pauseMs = 2; ; pauseMs = Math.min(pauseMs * 2, 50)) {
+      try {
+        return action();
+      } catch (error) {
+        if (!isBusy(error) || waitedMs > BUSY_WAIT_MS) throw toStoreError(error, this.#path);
+        waitedMs += BUSY_BLOCK_MS + pauseMs;
+        await delay(pauseMs);
+      }
+    }
+  }
+}
+
+/** A driver with its prepared statements and the operations over them. */
+class Connection implements Statements {
+  readonly driver: Driver;
+  readonly tx: Tx;
+  readonly loaded = new Map<object, readonly unknown[]>();
+  readonly #texts = readStatements('sqlite');
+  readonly #prepared = new Map<string, Statement>();
+  readonly #onStatement: (name: string) => void;
+
+  constructor(driver: Driver, onStatement: (name: string) => void) {
+    this.driver = driver;
+    this.#onStatement = onStatement;
+    this.tx = createTx(this);
+  }
+
+  all(name: string, ...params: SqlValue[]): SqlRow[] {
+    return this.#statement(name).all(...params);
+  }
+
+  run(name: string, ...params: SqlValue[]): void {
+    this.#statement(name).run(...params);
+  }
+
+  runText(name: string, sql: string, params: readonly SqlValue[]): void {
+    this.#onStatement(name);
+    this.#prepare(sql, sql).run(...params);
+  }
+
+  #statement(name: string): Statement {
+    this.#onStatement(name);
+    return this.#prepare(name, this.#texts.get(name) ?? '');
+  }
+
+  #prepare(name: string, sql: string): Statement {
+    let statement = this.#prepared.get(name);
+    if (statement === undefined) {
+      statement = this.driver.prepare(sql);
+      this.#prepared.set(name, statement);
+    }
+    return statement;
+  }
+}

@@ -1,0 +1,29 @@
+/** The operations of a transaction, on one SQLite connection. */
+import type { Tx } from '../store.ts';
+import { Access, type Statements } from './access.ts';
+import { claimable, cursors, queues, timers } from './hand-out.ts';
+import { contexts, events, idempotency, workers, workflows } from './records.ts';
+import { artifacts, attempts, logs } from './results.ts';
+import { runs } from './runs.ts';
+import { tasks } from './tasks.ts';
+
+/** The transaction's operations over a connection's statements. */
+export function createTx(statements: Statements): Tx {
+  const access = new Access(statements);
+  return {
+    workflows: workflows(access),
+    runs: runs(access),
+    tasks: tasks(access),
+    queues: queues(access),
+    claimable: claimable(access),
+    timers: timers(access),
+    cursors: cursors(access),
+    attempts: attempts(access),
+    artifacts: artifacts(access),
+    logs: logs(access),
+    events: events(access),
+    contexts: contexts(access),
+    idempotency: idempotency(access),
+    workers: workers(access),
+  };
+}

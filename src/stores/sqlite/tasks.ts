@@ -1,0 +1,39 @@
+/** Task runs and their edges in SQLite. */
+import { TASK_CHANGES, TASK_COLUMN_INDEX, TASK_NEW, toTaskRow } from '../columns.ts';
+import type { TaskRow } from '../rows.ts';
+import type { Tx } from '../store.ts';
+import type { Access } from './access.ts';
+import type { SqlValue } from './driver.ts';
+
+/** Operations on task runs. */
+export function tasks(access: Access): Tx['tasks'] {
+  const list = (name: string, ...params: SqlValue[]): TaskRow[] => access.listed(toTaskRow, name, ...params);
+  const edges = (name: string, ...params: SqlValue[]): { parent: number; child: number }[] =>
+    access.listed(
+      ([parent, child]) => ({ parent: parent as number, child: child as number }),
+      name,
+      ...params,
+    );
+  return {
+    byKeys: async (keys) => (keys.length === 0 ? [] : list('tasks.by_keys', JSON.stringify(keys))),
+    byId: async (id) => list('tasks.by_id', id)[0] ?? null,
+    byTaskIds: async (run_key, ids) => list('tasks.by_task_ids', run_key, JSON.stringify(ids)),
+    ofRun: async (run_key, { after, limit }) => list('tasks.of_run', run_key, after, limit),
+    insert: async (added) => access.insertKeyed('task_runs', TASK_NEW, added),
+    save: async (changed) =>
+      access.save('task_runs', { columns: TASK_CHANGES, indexOf: TASK_COLUMN_INDEX }, changed),
+    childrenOf: async (parents, { after, limit }) =>
+      edges('tasks.children_of', JSON.stringify(parents), after, limit),
+    parentsOf: async (children) => edges('tasks.parents_of', JSON.stringify(children)),
+    link: async (added) => access.many('tasks.link', added),
+    unfinished: async (run_key, { after, limit }) => list('tasks.unfinished', run_key, after, limit),
+    ready: async (run_key, limit) => list('tasks.ready', run_key, limit),
+    undecided: async (limit) => list('tasks.undecided', limit),
+    expired: async (now, limit) => list('tasks.expired', now, limit),
+    leasedBy: async (worker) => list('tasks.leased_by', worker),
+    byClaim: async (claim_id) => list('tasks.by_claim', claim_id),
+    asking: async ({ after, limit, run_key }) => list('tasks.asking', after, run_key ?? null, limit),
+    dead: async ({ after, limit, run_key }) => list('tasks.dead', after, run_key ?? null, limit),
+    limbo: async (limit) => list('tasks.limbo', limit),
+  };
+}

@@ -1,0 +1,200 @@
+/**
+ * The contract of a store, owned by the engine. `write` is one transaction: all of it commits or nothing does, and writers
+ * of the same rows are ordered. Everything takes and returns sets of rows; a store decides nothing (that is the engine's and
+ * the domain's work), it makes changes durable and finds rows fast.
+ */
+import type {
+  ArtifactRow,
+  AttemptRow,
+  ContextRow,
+  CursorRow,
+  EventRow,
+  IdempotencyRow,
+  RunRow,
+  TaskRow,
+  TimerRow,
+  WorkerRow,
+  WorkflowRow,
+} from './rows.ts';
+
+/** An event to append. */
+export interface NewEvent {
+  readonly run_key: number | null;
+  readonly task_key: number | null;
+  readonly type: string;
+  readonly at: number;
+  readonly data: string;
+}
+
+/** A row of `claimable`: higher priority is a lower rank. */
+export interface ClaimableRow {
+  readonly queue_key: number;
+  readonly rank: number;
+  readonly task_key: number;
+  readonly run_key: number;
+}
+
+/** A kind of work that only some workers can do. */
+export interface QueueRow {
+  readonly key: number;
+  readonly handler: string;
+  /** JSON of the task's `worker` requirements. */
+  readonly worker: string;
+}
+
+/** Which runs a list wants. */
+export interface RunFilter {
+  readonly status?: string;
+  readonly workflow_name?: string;
+  readonly label?: readonly [string, string];
+  /** Runs older than this key. */
+  readonly before?: number;
+  readonly limit: number;
+}
+
+/** Which events a page wants. */
+export interface EventFilter {
+  readonly after: number;
+  readonly run_key?: number;
+  readonly types?: readonly string[];
+  readonly limit: number;
+}
+
+/** Operations inside one transaction. Reads see the transaction's own writes. */
+export interface Tx {
+  readonly workflows: {
+    latest(name: string): Promise<WorkflowRow | null>;
+    get(name: string, version: number): Promise<WorkflowRow | null>;
+    insert(row: WorkflowRow): Promise<void>;
+    list(): Promise<readonly WorkflowRow[]>;
+  };
+  readonly runs: {
+    /** Run rows, locked for change until the end of the transaction where the dialect has row locks. */
+    byKeys(keys: readonly number[]): Promise<RunRow[]>;
+    byId(id: string): Promise<RunRow | null>;
+    insert(rows: readonly RunRow[]): Promise<number[]>;
+    /** Writes rows that this transaction has read or inserted, as far as they have changed. */
+    save(rows: readonly RunRow[]): Promise<void>;
+    list(filter: RunFilter): Promise<RunRow[]>;
+    finishing(limit: number): Promise<RunRow[]>;
+    /** Terminal runs that ended before a time, oldest first. */
+    prunable(filter: { statuses: readonly string[]; before: number; limit: number }): Promise<RunRow[]>;
+    /** Removes runs and everything that belongs to them; returns the blobs they referred to. */
+    remove(keys: readonly number[]): Promise<string[]>;
+  };
+  readonly tasks: {
+    byKeys(keys: readonly number[]): Promise<TaskRow[]>;
+    byId(id: string): Promise<TaskRow | null>;
+    byTaskIds(run_key: number, task_ids: readonly string[]): Promise<TaskRow[]>;
+    ofRun(run_key: number, page: { after: number; limit: number }): Promise<TaskRow[]>;
+    insert(rows: readonly TaskRow[]): Promise<number[]>;
+    /** Writes rows that this transaction has read or inserted, as far as they have changed. */
+    save(rows: readonly TaskRow[]): Promise<void>;
+    /** Children of ended tasks with how many of their parents are in `parents`, beyond `after` in key order. */
+    childrenOf(
+      parents: readonly number[],
+      page: { after: number; limit: number },
+    ): Promise<{ parent: number; child: number }[]>;
+    parentsOf(children: readonly number[]): Promise<{ parent: number; child: number }[]>;
+    link(edges: readonly (readonly [parent: number, child: number])[]): Promise<void>;
+    unfinished(run_key: number, page: { after: number; limit: number }): Promise<TaskRow[]>;
+    ready(run_key: number, limit: number): Promise<TaskRow[]>;
+    undecided(limit: number): Promise<TaskRow[]>;
+    expired(now: number, limit: number): Promise<TaskRow[]>;
+    leasedBy(worker: string): Promise<TaskRow[]>;
+    byClaim(claim_id: string): Promise<TaskRow[]>;
+    asking(page: { after: number; limit: number; run_key?: number }): Promise<TaskRow[]>;
+    dead(page: { after: number; limit: number; run_key?: number }): Promise<TaskRow[]>;
+    /** Rows in no state that anything would ever move (SPEC S3.4). */
+    limbo(limit: number): Promise<TaskRow[]>;
+  };
+  readonly queues: {
+    all(): Promise<QueueRow[]>;
+    ensure(handler: string, worker: string): Promise<number>;
+  };
+  readonly claimable: {
+    add(rows: readonly ClaimableRow[]): Promise<void>;
+    remove(rows: readonly ClaimableRow[]): Promise<void>;
+    /** The first rows by rank, then age, of the queues that are not empty. Rows that another transaction holds are passed over. */
+    peek(queues: readonly number[] | 'all', limit: number): Promise<ClaimableRow[]>;
+    /** The same, of one run only. */
+    ofRun(run_key: number, queues: readonly number[] | 'all', limit: number): Promise<ClaimableRow[]>;
+    count(): Promise<number>;
+  };
+  readonly timers: {
+    add(rows: readonly TimerRow[]): Promise<void>;
+    remove(rows: readonly TimerRow[]): Promise<void>;
+    due(now: number, limit: number): Promise<TimerRow[]>;
+    next(): Promise<number | null>;
+  };
+  readonly cursors: {
+    add(rows: readonly Omit<CursorRow, 'key'>[]): Promise<void>;
+    first(limit: number): Promise<CursorRow[]>;
+    move(key: number, position: number): Promise<void>;
+    remove(keys: readonly number[]): Promise<void>;
+  };
+  readonly attempts: {
+    record(rows: readonly AttemptRow[]): Promise<void>;
+    find(keys: readonly (readonly [task_key: number, attempt: number])[]): Promise<AttemptRow[]>;
+    ofTask(task_key: number): Promise<AttemptRow[]>;
+    /** Notes that the worker of an ended attempt has been heard; usage is kept unless some was recorded. */
+    acknowledge(
+      rows: readonly (readonly [task_key: number, attempt: number, usage: string | null])[],
+    ): Promise<void>;
+  };
+  readonly artifacts: {
+    insert(rows: readonly ArtifactRow[]): Promise<void>;
+    find(
+      keys: readonly (readonly [task_key: number, attempt: number, ordinal: number])[],
+    ): Promise<ArtifactRow[]>;
+    ofTask(task_key: number): Promise<ArtifactRow[]>;
+    isBlobUsed(ref: string): Promise<boolean>;
+  };
+  readonly logs: {
+    append(
+      rows: readonly { task_key: number; attempt: number; at: number; stream: string; text: string }[],
+    ): Promise<void>;
+    page(
+      task_key: number,
+      page: { after: number; limit: number },
+    ): Promise<{ key: number; attempt: number; at: number; stream: string; text: string }[]>;
+  };
+  readonly events: {
+    append(rows: readonly NewEvent[]): Promise<void>;
+    page(filter: EventFilter): Promise<EventRow[]>;
+    bounds(): Promise<{ oldest: number; newest: number }>;
+  };
+  readonly contexts: {
+    insert(
+      row: Omit<ContextRow, 'run_id' | 'task_run_id'> & { run_key: number; task_key: number | null },
+    ): Promise<void>;
+    ofRun(run_key: number): Promise<ContextRow[]>;
+  };
+  readonly idempotency: {
+    find(scope: string, idempotency_key: string): Promise<IdempotencyRow | null>;
+    record(row: IdempotencyRow): Promise<void>;
+    expire(before: number): Promise<void>;
+  };
+  readonly workers: {
+    save(row: WorkerRow): Promise<void>;
+    list(): Promise<WorkerRow[]>;
+    remove(id: string): Promise<void>;
+  };
+}
+
+/** A durable home for runs. */
+export interface Store {
+  /** `sqlite:/path` or a URL without its password, for messages. */
+  readonly description: string;
+  /** Brings the schema up to date; refuses one that this build does not understand. */
+  migrate(): Promise<{ applied: readonly string[] }>;
+  /** One transaction. Transactions of one store run one after another within a process. */
+  write<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  /** A consistent view without the right to change anything. */
+  read<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  /** Changes whenever some process has committed; a cheap way to notice others. */
+  changeMark(): Promise<number>;
+  /** Copies a live store to a file. */
+  backup(path: string): Promise<void>;
+  close(): Promise<void>;
+}
