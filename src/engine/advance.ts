@@ -1,0 +1,203 @@
+/**
+ * What follows from tasks that have ended: children are told, skipped or made ready, the policy of a failure is applied, and
+ * READY tasks move up where there is room. Large fans go on in chunks behind a durable cursor (SPEC S4.6, S5.5).
+ */
+import type { RunRow, TaskRow } from '../stores/rows.ts';
+import { runSettings } from './run-settings.ts';
+import type { Cause, Work } from './work.ts';
+
+/** Rows that one transaction moves because of one parent or one stopped run. */
+export const CHUNK = 500;
+/** Edges that one transaction follows at once before large parents are taken one by one. */
+const EDGES_MAX = 2 * CHUNK;
+
+/** Follows every consequence to its end: children, cascades of skips, stopped runs, room for READY tasks. */
+export async function advance(work: Work): Promise<void> {
+  while (work.ended.length > 0 || work.failedRuns.size > 0) {
+    while (work.ended.length > 0) await tellChildren(work);
+    await applyFailurePolicy(work);
+  }
+  await admit(work);
+}
+
+async function tellChildren(work: Work): Promise<void> {
+  const ended = new Map(work.ended.map((task) => [task.key, task]));
+  work.ended = [];
+  const edges = await work.tx.tasks.childrenOf([...ended.keys()], { after: 0, limit: EDGES_MAX + 1 });
+  if (edges.length <= EDGES_MAX) {
+    await tell(work, ended, edges);
+    return;
+  }
+  for (const parent of ended.values()) {
+    const own = await work.tx.tasks.childrenOf([parent.key], { after: 0, limit: CHUNK + 1 });
+    await tellChunk(work, parent, own);
+  }
+}
+
+/** Tells up to a chunk of children; what is left waits behind a cursor. */
+async function tellChunk(work: Work, parent: TaskRow, edges: readonly Edge[]): Promise<void> {
+  const now = edges.slice(0, CHUNK);
+  await tell(work, new Map([[parent.key, parent]]), now);
+  if (edges.length > CHUNK) {
+    const position = now.at(-1)?.child ?? 0;
+    work.addCursor({ kind: 'unlock', run_key: parent.run_key, subject: parent.key, position, data: null });
+  }
+}
+
+interface Edge {
+  readonly parent: number;
+  readonly child: number;
+}
+
+/** Goes on with an unlock; returns where the cursor stands now, or null when it is done. */
+export async function continueUnlock(work: Work, parent: TaskRow, after: number): Promise<number | null> {
+  const edges = await work.tx.tasks.childrenOf([parent.key], { after, limit: CHUNK + 1 });
+  const now = edges.slice(0, CHUNK);
+  await tell(work, new Map([[parent.key, parent]]), now);
+  return edges.length > CHUNK ? (now.at(-1)?.child ?? after) : null;
+}
+
+async function tell(
+  work: Work,
+  parents: ReadonlyMap<number, TaskRow>,
+  edges: readonly Edge[],
+): Promise<void> {
+  if (edges.length === 0) return;
+  const children = new Map(
+    (await work.tasks(edges.map((edge) => edge.child))).map((task) => [task.key, task]),
+  );
+  for (const { parent, child } of edges) {
+    const task = children.get(child);
+    const source = parents.get(parent);
+    if (task !== undefined && source !== undefined) tellChild(work, source, task);
+  }
+}
+
+function tellChild(work: Work, parent: TaskRow, child: TaskRow): void {
+  if (child.status !== 'PENDING') return;
+  const bad = badEnd(parent);
+  if (bad !== null && child.is_finally === 0) {
+    const run = work.runOf(child);
+    // What a stop or cancel has not reached yet is cancelled by it, not skipped because of a neighbour it took first.
+    if (parent.status === 'CANCELLED' && (run.cancelled === 1 || run.stopping === 1)) {
+      cancelTask(work, child, stopReasonOf(run));
+      return;
+    }
+    work.move(child, 'SKIPPED', { event: 'task.skipped', reason: bad, data: { because_of: parent.task_id } });
+    return;
+  }
+  child.deps_remaining -= 1;
+  if (parent.status === 'SUCCESS') child.deps_ok += 1;
+  work.change(child);
+  if (child.deps_remaining === 0) becomeEligible(work, child, true);
+}
+
+/** Why a parent's end keeps a child from running, or null when it does not (TRANSITIONS 3). */
+export function badEnd(parent: TaskRow): 'upstream_failed' | 'upstream_cancelled' | null {
+  if (parent.status === 'FAILED') return parent.is_tolerated === 1 ? null : 'upstream_failed';
+  if (parent.status === 'CANCELLED') return 'upstream_cancelled';
+  const isConsequence = parent.reason === 'upstream_failed' || parent.reason === 'upstream_cancelled';
+  return parent.status === 'SKIPPED' && isConsequence ? (parent.reason as 'upstream_failed') : null;
+}
+
+/** All parents are done: decide at once what needs no template, leave the rest to the engine (TRANSITIONS 4–12). */
+export function becomeEligible(work: Work, task: TaskRow, hasParents: boolean): void {
+  const run = work.runOf(task);
+  if (run.cancelled === 1 || (run.stopping === 1 && task.is_finally === 0)) {
+    cancelTask(work, task, stopReasonOf(run));
+  } else if (hasParents && task.deps_ok === 0 && task.is_finally === 0) {
+    work.move(task, 'SKIPPED', { event: 'task.skipped', reason: 'upstream_skipped' });
+  } else if (task.is_plain === 1) makeReady(work, task);
+  else {
+    task.undecided = 1;
+    work.change(task);
+  }
+}
+
+/** READY, and on to QUEUED when there is room (TRANSITIONS 12, 14). A person's decision keeps its own event. */
+export function makeReady(work: Work, task: TaskRow, decision?: Cause): void {
+  work.move(task, 'READY', decision ?? { event: 'task.ready' });
+  const run = work.runOf(task);
+  // Where room is scarce, `admit` gives it out by priority once everything that became ready is known.
+  const isScarce = runSettings(run).max_parallel !== null || run.n_ready > 1;
+  if (run.paused === 0 && !isScarce && roomOf(run) > 0)
+    work.enqueue(task, decision ?? { event: 'task.queued' });
+  else task.waiting_for = run.paused === 1 ? 'paused' : 'capacity';
+}
+
+/** How many more tasks of a run may be handed out. */
+export function roomOf(run: RunRow): number {
+  const { max_parallel, window } = runSettings(run);
+  const parallel =
+    max_parallel === null ? Number.POSITIVE_INFINITY : max_parallel - run.n_queued - run.n_leased;
+  return Math.min(parallel, window - run.n_queued);
+}
+
+/** Moves READY tasks up in every loaded run that has room, highest priority first, then oldest. */
+export async function admit(work: Work): Promise<void> {
+  for (const run of work.loadedRuns()) {
+    if (run.n_ready === 0 || run.paused === 1) continue;
+    const room = roomOf(run);
+    if (room <= 0) continue;
+    const candidates = await readyTasks(work, run, room);
+    for (const task of candidates.slice(0, room)) work.enqueue(task, { event: 'task.queued' });
+  }
+}
+
+/** READY tasks of a run in the order of hand-out: those of this work, and stored ones if there are more. */
+async function readyTasks(work: Work, run: RunRow, room: number): Promise<TaskRow[]> {
+  const isReady = (task: TaskRow): boolean => task.run_key === run.key && task.status === 'READY';
+  let ready = [...work.loadedTasks()].filter(isReady);
+  if (ready.length < run.n_ready) {
+    await work.adopt(await work.tx.tasks.ready(run.key, Math.min(room, run.n_ready) + CHUNK));
+    ready = [...work.loadedTasks()].filter(isReady);
+  }
+  return ready.sort((a, b) => b.priority - a.priority || a.key - b.key);
+}
+
+/** fail_fast: descendants are skipped by now; everything else unfinished is cancelled, `when: done` tasks excepted. */
+async function applyFailurePolicy(work: Work): Promise<void> {
+  const keys = [...work.failedRuns];
+  work.failedRuns.clear();
+  for (const run of await work.runs(keys)) {
+    if (run.stopping === 1 || run.cancelled === 1 || runSettings(run).on_failure !== 'fail_fast') continue;
+    await stopRun(work, run);
+  }
+}
+
+/** Sets the truth (no claim, no new task) and cancels a first chunk; a cursor does the rest. */
+export async function stopRun(work: Work, run: RunRow): Promise<void> {
+  run.stopping = 1;
+  work.changeRun(run);
+  // Children that an unlock has still to skip are descendants of the failure: they come before the sweep.
+  const position = run.n_cursors > 0 ? 0 : await cancelChunk(work, run, 0);
+  if (position !== null)
+    work.addCursor({ kind: 'stop', run_key: run.key, subject: run.key, position, data: null });
+}
+
+/** Why the tasks of a stopped run are cancelled. */
+export function stopReasonOf(run: RunRow): string {
+  return run.cancelled === 1 ? 'cancelled' : (run.stop_reason ?? 'run_stopped');
+}
+
+/** Cancels unfinished tasks beyond `after`; returns the position to go on from, or null when none is left. */
+export async function cancelChunk(work: Work, run: RunRow, after: number): Promise<number | null> {
+  const rows = await work.adopt(await work.tx.tasks.unfinished(run.key, { after, limit: CHUNK + 1 }));
+  const reason = stopReasonOf(run);
+  for (const task of rows.slice(0, CHUNK)) {
+    if (!isUnfinished(task) || (run.cancelled === 0 && task.is_finally === 1)) continue;
+    cancelTask(work, task, reason);
+  }
+  return rows.length > CHUNK ? (rows[CHUNK - 1]?.key ?? after) : null;
+}
+
+/** Cancels one task; a lease is revoked and its attempt recorded, so that the worker's late word is understood. */
+export function cancelTask(work: Work, task: TaskRow, reason: string): void {
+  if (task.lease_id !== null) work.endAttempt(task, { outcome: 'cancelled' });
+  task.question_id = null;
+  work.move(task, 'CANCELLED', { event: 'task.cancelled', reason });
+}
+
+function isUnfinished(task: TaskRow): boolean {
+  return !['SUCCESS', 'FAILED', 'CANCELLED', 'SKIPPED'].includes(task.status);
+}

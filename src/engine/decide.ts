@@ -1,0 +1,173 @@
+/**
+ * What becomes of a task whose parents are done, where a template has a say (TRANSITIONS 6–12). `evaluate` works it out from
+ * committed data, outside any transaction; `applyVerdict` makes it durable if the task still waits for it.
+ */
+import { parseDuration } from '../base/duration.ts';
+import { newQuestionId } from '../base/ids.ts';
+import type { TaskFailure } from '../domain/failure.ts';
+import type { TaskRow } from '../stores/rows.ts';
+import { type Scope, TemplateError } from '../template/template.ts';
+import { isTruthy } from '../template/truth.ts';
+import { makeReady } from './advance.ts';
+import type { CompiledValue } from './compiled-value.ts';
+import type { PlannedTask } from './plan.ts';
+import type { Cause, Work } from './work.ts';
+
+/** What a person is asked, as stored with the task. */
+export interface StoredQuestion {
+  readonly kind: 'gate' | 'approval' | 'worker';
+  readonly key?: string;
+  readonly message: string;
+  readonly schema?: unknown;
+  readonly timeout_at?: number | null;
+  readonly on_timeout?: 'approve' | 'reject';
+  readonly on_reject?: 'fail' | 'skip';
+}
+
+/** The outcome of a decision. */
+export type Verdict =
+  | { readonly kind: 'skip' }
+  | { readonly kind: 'fail'; readonly failure: TaskFailure }
+  | { readonly kind: 'ask'; readonly question: StoredQuestion }
+  | { readonly kind: 'wait'; readonly dueAt: number }
+  | { readonly kind: 'go' };
+
+/** Everything a decision may read. */
+export function decisionReferences(planned: PlannedTask): CompiledValue['references'] {
+  const condition = typeof planned.condition === 'object' ? (planned.condition?.references ?? []) : [];
+  const config = planned.settledBy === 'worker' ? [] : planned.config.references;
+  return [...condition, ...(planned.gateMessage?.references ?? []), ...config];
+}
+
+/** Works out the first of `if`, gate, `approval`, `wait` that has something to say. A passed gate is not asked again. */
+export function evaluate(
+  planned: PlannedTask,
+  scope: Scope,
+  state: { isGatePassed: boolean; now: number },
+): Verdict {
+  try {
+    const { condition } = planned;
+    if (!state.isGatePassed && condition !== null) {
+      if (!isTruthy(typeof condition === 'boolean' ? condition : condition.render(scope)))
+        return { kind: 'skip' };
+    }
+    if (planned.task.gate !== undefined && !state.isGatePassed) return askGate(planned, scope, state.now);
+    if (planned.settledBy === 'person') return askApproval(planned, scope, state.now);
+    if (planned.settledBy === 'timer') return waitFor(planned, scope, state.now);
+    return { kind: 'go' };
+  } catch (error) {
+    if (!(error instanceof TemplateError)) throw error;
+    return failTemplate(error.message, error.hint);
+  }
+}
+
+function askGate(planned: PlannedTask, scope: Scope, now: number): Verdict {
+  const gate = planned.task.gate;
+  const timeout = gate?.timeout === undefined ? null : parseDuration(gate.timeout);
+  return {
+    kind: 'ask',
+    question: {
+      kind: 'gate',
+      message: String(planned.gateMessage?.render(scope) ?? ''),
+      ...(gate?.form === undefined ? {} : { schema: gate.form }),
+      timeout_at: timeout === null ? null : now + timeout,
+      on_timeout: gate?.on_timeout ?? 'reject',
+      on_reject: gate?.on_reject ?? 'fail',
+    },
+  };
+}
+
+function askApproval(planned: PlannedTask, scope: Scope, now: number): Verdict {
+  const config = planned.config.render(scope) as {
+    message?: unknown;
+    form?: unknown;
+    timeout?: unknown;
+    on_timeout?: unknown;
+  };
+  const timeout = config.timeout === undefined ? null : parseDuration(String(config.timeout));
+  if (config.timeout !== undefined && timeout === null)
+    return failTemplate(`\`timeout\` is not a duration: ${String(config.timeout)}`);
+  return {
+    kind: 'ask',
+    question: {
+      kind: 'approval',
+      message: String(config.message ?? ''),
+      ...(config.form === undefined ? {} : { schema: config.form }),
+      timeout_at: timeout === null ? null : now + timeout,
+      on_timeout: config.on_timeout === 'approve' ? 'approve' : 'reject',
+    },
+  };
+}
+
+function waitFor(planned: PlannedTask, scope: Scope, now: number): Verdict {
+  const config = planned.config.render(scope) as { for?: unknown; until?: unknown };
+  if (config.for !== undefined) {
+    const ms = parseDuration(String(config.for));
+    return ms === null
+      ? failTemplate(`\`for\` is not a duration: ${String(config.for)}`)
+      : { kind: 'wait', dueAt: now + ms };
+  }
+  const dueAt = Date.parse(String(config.until));
+  return Number.isNaN(dueAt)
+    ? failTemplate(`\`until\` is not a time: ${String(config.until)}`)
+    : { kind: 'wait', dueAt };
+}
+
+function failTemplate(message: string, hint?: string): Verdict {
+  const failure: TaskFailure = {
+    class: 'template',
+    code: 'TEMPLATE_FAILED',
+    message,
+    ...(hint === undefined ? {} : { hint }),
+  };
+  return { kind: 'fail', failure };
+}
+
+/** Makes a verdict durable: from PENDING when the task was undecided, from BLOCKED when its gate was just passed. */
+export function applyVerdict(work: Work, task: TaskRow, verdict: Verdict, decision?: Cause): void {
+  switch (verdict.kind) {
+    case 'skip':
+      work.move(task, 'SKIPPED', { event: 'task.skipped', reason: 'condition_false' });
+      return;
+    case 'fail':
+      task.error = JSON.stringify(verdict.failure);
+      work.move(task, 'FAILED', {
+        event: 'task.failed',
+        reason: 'terminal',
+        data: { error: verdict.failure },
+      });
+      return;
+    case 'ask':
+      ask(work, task, verdict.question, decision);
+      return;
+    case 'wait':
+      if (verdict.dueAt <= work.now) completeWait(work, task, verdict.dueAt, decision);
+      else
+        work.enqueue(task, decision ?? { event: 'task.queued' }, { notBefore: verdict.dueAt, kind: 'wait' });
+      return;
+    case 'go':
+      makeReady(work, task, decision);
+  }
+}
+
+/** A `wait` is over; its output says until when it waited. */
+export function completeWait(work: Work, task: TaskRow, dueAt: number, decision?: Cause): void {
+  const text = JSON.stringify({ until: new Date(dueAt).toISOString() });
+  const payload = { content_type: 'application/json', bytes: text.length, inline: text, blob_ref: null };
+  // No claim has counted it; a rerun must not meet the output of the time before.
+  task.attempt += 1;
+  work.addArtifact(task, { ordinal: 0, kind: 'output', name: 'output', ...payload });
+  task.not_before = null;
+  work.move(task, 'SUCCESS', decision ?? { event: 'task.completed' });
+}
+
+/** A task that is BLOCKED already has passed its gate and asks the question of its own next. */
+function ask(work: Work, task: TaskRow, question: StoredQuestion, decision?: Cause): void {
+  const data = { message: question.message.slice(0, 500) };
+  if (task.status !== 'BLOCKED') work.move(task, 'BLOCKED', { event: 'task.blocked', data });
+  else work.note(task, { event: 'task.approved', ...decision, data: { ...decision?.data, ...data } });
+  task.question_id = newQuestionId();
+  task.question = JSON.stringify(question);
+  if (question.timeout_at !== null && question.timeout_at !== undefined)
+    work.addTimer({ due_at: question.timeout_at, kind: 'question', subject: task.key });
+}

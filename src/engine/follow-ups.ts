@@ -1,0 +1,154 @@
+/**
+ * What a commit leaves to be done next: decisions that need templates, outputs of finished runs, unlocks and stops that go on in
+ * chunks. All of it is written down in the store, so another process can take it over; doing it twice changes nothing.
+ */
+import type { TaskFailure } from '../domain/failure.ts';
+import type { CursorRow, RunRow } from '../stores/rows.ts';
+import { TemplateError } from '../template/template.ts';
+import { advance, cancelChunk, continueUnlock } from './advance.ts';
+import { applyVerdict, decisionReferences, evaluate, type Verdict } from './decide.ts';
+import type { EngineContext } from './engine-context.ts';
+import type { Plan } from './plan.ts';
+import type { Work } from './work.ts';
+
+const BATCH = 100;
+
+/** Does a batch of everything that is left over; returns how much there was. */
+export async function followUp(
+  context: EngineContext,
+): Promise<{ decided: number; finished: number; chunks: number }> {
+  return {
+    decided: await decideBatch(context),
+    finished: await finishBatch(context),
+    chunks: await continueCursor(context),
+  };
+}
+
+async function decideBatch(context: EngineContext): Promise<number> {
+  const { store, plans, scopes, clock } = context;
+  const verdicts = await store.read(async (tx) => {
+    const tasks = await tx.tasks.undecided(BATCH);
+    const runs = new Map(
+      (await tx.runs.byKeys([...new Set(tasks.map((task) => task.run_key))])).map((run) => [run.key, run]),
+    );
+    const open = [];
+    for (const task of tasks) {
+      const run = runs.get(task.run_key);
+      if (run !== undefined) open.push({ task, run, planned: await plans.task(task, run, tx) });
+    }
+    const found = await scopes.build(
+      tx,
+      open.map((each) => ({ ...each, references: decisionReferences(each.planned) })),
+    );
+    return open.map(({ task, planned }, index) => ({
+      key: task.key,
+      version: task.version,
+      verdict: evaluate(planned, found[index] ?? {}, {
+        isGatePassed: task.gate === 'passed',
+        now: clock.now(),
+      }),
+    }));
+  });
+  if (verdicts.length > 0) await context.committer.commit((work) => applyVerdicts(work, verdicts));
+  return verdicts.length;
+}
+
+async function applyVerdicts(
+  work: Work,
+  verdicts: readonly { readonly key: number; readonly version: number; readonly verdict: Verdict }[],
+): Promise<void> {
+  const tasks = new Map((await work.tasks(verdicts.map(({ key }) => key))).map((task) => [task.key, task]));
+  for (const { key, version, verdict } of verdicts) {
+    const task = tasks.get(key);
+    // Somebody else was faster, or the task was cancelled meanwhile.
+    if (task === undefined || task.undecided === 0 || task.version !== version) continue;
+    applyVerdict(work, task, verdict);
+  }
+  await advance(work);
+}
+
+async function finishBatch(context: EngineContext): Promise<number> {
+  const { store, plans } = context;
+  const results = await store.read(async (tx) => {
+    const runs = await tx.runs.finishing(BATCH);
+    const list = [];
+    for (const run of runs) {
+      const plan = await plans.of(run, tx);
+      if (plan !== null) list.push({ key: run.key, ...(await workOutOutputs(context, tx, { run, plan })) });
+    }
+    return list;
+  });
+  if (results.length > 0) {
+    await context.committer.commit(async (work) => {
+      const runs = new Map((await work.runs(results.map(({ key }) => key))).map((run) => [run.key, run]));
+      for (const { key, outputs, failure } of results) {
+        const run = runs.get(key);
+        if (run === undefined || run.finishing === 0) continue;
+        run.outputs = JSON.stringify(outputs);
+        if (failure !== null) {
+          run.error = JSON.stringify(failure);
+          // A run that failed anyway keeps its own reason.
+          if (run.n_failed === 0) run.stop_reason ??= 'outputs';
+        }
+        work.changeRun(run);
+      }
+    });
+  }
+  return results.length;
+}
+
+/** Every output by itself: null where a task it names did not succeed, an error where the template is wrong (SPEC S1.2). */
+async function workOutOutputs(
+  { scopes }: EngineContext,
+  tx: Parameters<Parameters<EngineContext['store']['read']>[0]>[0],
+  { run, plan }: { run: RunRow; plan: Plan },
+): Promise<{ outputs: Record<string, unknown>; failure: TaskFailure | null }> {
+  const references = [...plan.outputs.values()].flatMap((value) => value.references);
+  const { scope, tasks } = await scopes.ofRun(tx, run, references);
+  const succeeded = new Set(tasks.filter((task) => task.status === 'SUCCESS').map((task) => task.task_id));
+  const outputs: Record<string, unknown> = {};
+  let failure: TaskFailure | null = null;
+  for (const [name, value] of plan.outputs) {
+    const named = value.references.filter(({ root, path }) => root === 'tasks' && path[1] === 'output');
+    outputs[name] = null;
+    if (!named.every(({ path }) => succeeded.has(String(path[0])))) continue;
+    try {
+      outputs[name] = value.render(scope) ?? null;
+    } catch (error) {
+      if (!(error instanceof TemplateError)) throw error;
+      failure ??= {
+        class: 'template',
+        code: 'TEMPLATE_FAILED',
+        message: `outputs.${name}: ${error.message}`,
+      };
+    }
+  }
+  return { outputs, failure };
+}
+
+/** One chunk of the oldest cursor. */
+async function continueCursor({ committer }: EngineContext): Promise<number> {
+  return committer.commit(async (work) => {
+    const [cursor] = await work.tx.cursors.first(1);
+    if (cursor === undefined) return 0;
+    const [run] = await work.runs([cursor.run_key]);
+    const position = run === undefined ? null : await continueOne(work, run, cursor);
+    if (position !== null) await work.tx.cursors.move(cursor.key, position);
+    else {
+      await work.tx.cursors.remove([cursor.key]);
+      if (run !== undefined) {
+        run.n_cursors -= 1;
+        work.changeRun(run);
+      }
+    }
+    await advance(work);
+    work.aftermath.hasCursors = true;
+    return 1;
+  });
+}
+
+async function continueOne(work: Work, run: RunRow, cursor: CursorRow): Promise<number | null> {
+  if (cursor.kind !== 'unlock') return cancelChunk(work, run, cursor.position);
+  const [parent] = await work.tasks([cursor.subject]);
+  return parent === undefined ? null : continueUnlock(work, parent, cursor.position);
+}

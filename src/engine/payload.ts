@@ -1,0 +1,50 @@
+/** Payloads as they are stored: JSON text, inline when small, in the blob store when large (SPEC S14.5). */
+import { RelayError } from '../base/errors.ts';
+import type { BlobStore } from '../stores/blob-store.ts';
+import type { ArtifactRow } from '../stores/rows.ts';
+
+/** Content beyond this goes to the blob store. */
+const INLINE_BYTES_MAX = 256 * 1024;
+/** The largest output or file of a task. */
+const PAYLOAD_BYTES_MAX = 64 * 1024 * 1024;
+
+/** The content columns of an artifact. */
+export type StoredPayload = Pick<ArtifactRow, 'content_type' | 'bytes' | 'inline' | 'blob_ref'>;
+
+/** Stores a JSON value. JSON.stringify escapes NUL and lone surrogates, so every store can hold the text. */
+export async function storeJson(value: unknown, blobs: BlobStore): Promise<StoredPayload> {
+  const text = JSON.stringify(value ?? null);
+  // Most outputs are small; their exact size needs no second look at every character.
+  const bytes = text.length < 64 ? text.length : Buffer.byteLength(text);
+  if (bytes <= INLINE_BYTES_MAX)
+    return { content_type: 'application/json', bytes, inline: text, blob_ref: null };
+  return storeBytes(Buffer.from(text), 'application/json', blobs);
+}
+
+/** Stores bytes as they are. */
+export async function storeBytes(
+  bytes: Uint8Array,
+  content_type: string,
+  blobs: BlobStore,
+): Promise<StoredPayload> {
+  if (bytes.length > PAYLOAD_BYTES_MAX) {
+    const message = `a payload of ${bytes.length} bytes is over the limit of ${PAYLOAD_BYTES_MAX}`;
+    throw new RelayError('PAYLOAD_TOO_LARGE', message);
+  }
+  if (bytes.length <= INLINE_BYTES_MAX)
+    return { content_type, bytes: bytes.length, inline: bytes, blob_ref: null };
+  return { content_type, bytes: bytes.length, inline: null, blob_ref: await blobs.put(bytes) };
+}
+
+/** The bytes of an artifact. */
+export async function readBytes(artifact: StoredPayload, blobs: BlobStore): Promise<Uint8Array> {
+  if (artifact.blob_ref !== null) return blobs.get(artifact.blob_ref);
+  return typeof artifact.inline === 'string'
+    ? Buffer.from(artifact.inline)
+    : (artifact.inline ?? new Uint8Array());
+}
+
+/** The value of a JSON artifact. */
+export async function readJson(artifact: StoredPayload, blobs: BlobStore): Promise<unknown> {
+  return JSON.parse(Buffer.from(await readBytes(artifact, blobs)).toString('utf8'));
+}

@@ -1,0 +1,112 @@
+/** Leased rows → leases with their config rendered, from committed data only and after the commit (SPEC S2.4). */
+import type { TaskFailure } from '../domain/failure.ts';
+import type { RunRow, TaskRow } from '../stores/rows.ts';
+import type { Store, Tx } from '../stores/store.ts';
+import { TemplateError } from '../template/template.ts';
+import type { Lease } from '../worker/work-source.ts';
+import { ATTEMPT_TIMEOUT_MS } from './claim.ts';
+import type { PlannedTask } from './plan.ts';
+import type { Plans } from './plans.ts';
+import type { Scopes } from './scope.ts';
+
+/** A row that was just leased. */
+export interface Leased {
+  readonly task: TaskRow;
+  readonly run: RunRow;
+}
+
+/** What can be worked on, and what failed before any work. */
+export interface Rendered {
+  readonly leases: readonly Lease[];
+  readonly failed: readonly { readonly lease_id: string; readonly failure: TaskFailure }[];
+}
+
+/** Renders the inputs of leases. A template that fails ends its attempt; the others are not touched by it. */
+export async function renderLeases(
+  leased: readonly Leased[],
+  context: { store: Store; plans: Plans; scopes: Scopes },
+): Promise<Rendered> {
+  const planned = new Map<Leased, PlannedTask>();
+  const render = async (tx: Tx | null): Promise<Rendered> => {
+    const templated = leased.filter((each) => planned.get(each)?.config.isLiteral === false);
+    const requests = templated.map((each) => ({
+      ...each,
+      references: planned.get(each)?.config.references ?? [],
+    }));
+    const scopes = tx === null ? [] : await context.scopes.build(tx, requests);
+    const scopeOf = new Map(templated.map((each, index) => [each, scopes[index] ?? {}]));
+    return collect(leased, planned, scopeOf);
+  };
+  const known = await planAll(leased, planned, context.plans, null);
+  const isLiteral = known && leased.every((each) => planned.get(each)?.config.isLiteral === true);
+  if (isLiteral) return render(null);
+  return context.store.read(async (tx) => {
+    await planAll(leased, planned, context.plans, tx);
+    return render(tx);
+  });
+}
+
+/** Finds the plan of every task; without a transaction only those in memory, and then tells whether that was all. */
+async function planAll(
+  leased: readonly Leased[],
+  into: Map<Leased, PlannedTask>,
+  plans: Plans,
+  tx: Tx | null,
+): Promise<boolean> {
+  for (const each of leased) {
+    if (into.has(each)) continue;
+    const planned =
+      tx === null ? plans.known(each.task, each.run) : await plans.task(each.task, each.run, tx);
+    if (planned === null) return false;
+    into.set(each, planned);
+  }
+  return true;
+}
+
+function collect(
+  leased: readonly Leased[],
+  planned: ReadonlyMap<Leased, PlannedTask>,
+  scopeOf: ReadonlyMap<Leased, Record<string, unknown>>,
+): Rendered {
+  const leases: Lease[] = [];
+  const failed: { lease_id: string; failure: TaskFailure }[] = [];
+  for (const each of leased) {
+    const plan = planned.get(each);
+    const lease_id = each.task.lease_id ?? '';
+    if (plan === undefined) continue;
+    try {
+      const config = plan.config.render(scopeOf.get(each) ?? {}) as Record<string, unknown>;
+      leases.push(toLease(each, plan, config));
+    } catch (error) {
+      if (!(error instanceof TemplateError)) throw error;
+      const { message, hint } = error;
+      const failure: TaskFailure = {
+        class: 'template',
+        code: 'TEMPLATE_FAILED',
+        message,
+        ...(hint === undefined ? {} : { hint }),
+      };
+      failed.push({ lease_id, failure });
+    }
+  }
+  return { leases, failed };
+}
+
+function toLease({ task, run }: Leased, plan: PlannedTask, config: Record<string, unknown>): Lease {
+  return {
+    lease_id: task.lease_id ?? '',
+    run_id: run.id,
+    task_run_id: task.id,
+    task_id: task.task_id,
+    map_index: task.map_index,
+    attempt: task.attempt,
+    handler: plan.task.uses,
+    config: plan.bundle === null ? config : { ...config, bundle: plan.bundle },
+    output: (plan.task.output as Lease['output']) ?? null,
+    lease_ms: task.lease_ms ?? 0,
+    timeout_ms: task.timeout_ms ?? ATTEMPT_TIMEOUT_MS,
+    checkpoint: task.checkpoint === null ? undefined : (JSON.parse(task.checkpoint) as unknown),
+    answers: task.answers === null ? {} : (JSON.parse(task.answers) as Record<string, unknown>),
+    workdir: run.workdir,
+  };
+}

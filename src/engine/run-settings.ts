@@ -1,0 +1,49 @@
+/** What a run keeps of its workflow so that moves need not look the definition up. Stored as JSON in `runs.settings`. */
+import { parseDuration } from '../base/duration.ts';
+import type { Workflow } from '../definition/workflow.ts';
+import type { RunRow } from '../stores/rows.ts';
+
+/** Rows of one run that may stand in `claimable` at once, so that a wide run cannot bury others (SPEC S4.3). */
+export const WINDOW_DEFAULT = 1_000;
+
+/** The policies of one run. */
+export interface RunSettings {
+  readonly on_failure: 'fail_fast' | 'continue';
+  /** Handed-out tasks at once; null is no bound of the run's own. */
+  readonly max_parallel: number | null;
+  readonly window: number;
+  readonly timeout_ms: number | null;
+  readonly has_outputs: boolean;
+}
+
+/** The settings of an open run, which has no workflow. */
+export const OPEN_RUN_SETTINGS: RunSettings = Object.freeze({
+  on_failure: 'continue',
+  max_parallel: null,
+  window: WINDOW_DEFAULT,
+  timeout_ms: null,
+  has_outputs: false,
+});
+
+/** The settings that a workflow asks for. */
+export function settingsOf(workflow: Workflow): RunSettings {
+  return {
+    on_failure: workflow.on_failure ?? 'fail_fast',
+    max_parallel: workflow.max_parallel ?? null,
+    window: WINDOW_DEFAULT,
+    timeout_ms: workflow.timeout === undefined ? null : parseDuration(workflow.timeout),
+    has_outputs: Object.keys(workflow.outputs ?? {}).length > 0,
+  };
+}
+
+const parsed = new WeakMap<RunRow, RunSettings>();
+
+/** The settings of a run row, parsed once per loaded row. */
+export function runSettings(run: RunRow): RunSettings {
+  let settings = parsed.get(run);
+  if (settings === undefined) {
+    settings = JSON.parse(run.settings) as RunSettings;
+    parsed.set(run, settings);
+  }
+  return settings;
+}

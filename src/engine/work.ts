@@ -1,0 +1,446 @@
+/**
+ * The rows that one transaction touches, and every change to them. A move is checked against the transition table, counted in
+ * its run, and noted as one event per task (I4); `flush` writes it all with a few set-based statements. Work decides nothing:
+ * the functions around it do, and nothing reaches the store before `flush`, so a refused operation leaves no trace.
+ */
+import { invariant } from '../base/invariant.ts';
+import type { EventType } from '../domain/event-types.ts';
+import { type CounterClass, classOf, deriveRunStatus } from '../domain/run-status.ts';
+import { isTerminal, type TaskStatus } from '../domain/states.ts';
+import { assertMove, type Mover } from '../domain/transitions.ts';
+import type { ArtifactRow, AttemptRow, CursorRow, RunRow, TaskRow, TimerRow } from '../stores/rows.ts';
+import type { ClaimableRow, NewEvent, Tx } from '../stores/store.ts';
+import { runSettings } from './run-settings.ts';
+
+/** Why a task moves, as its event tells it. */
+export interface Cause {
+  readonly event: EventType;
+  readonly reason?: string | null;
+  readonly by?: Mover;
+  readonly data?: Readonly<Record<string, unknown>>;
+}
+
+interface TaskEvent {
+  readonly from: TaskStatus | null;
+  readonly via: TaskStatus[];
+  type: EventType;
+  reason: string | null;
+  data: Record<string, unknown>;
+}
+
+/** What an engine does after the commit. */
+export interface Aftermath {
+  /** Tasks became claimable and were not taken. */
+  hasQueued: boolean;
+  /** Tasks whose `if`, gate, `for_each` or `wait` is to be worked out. */
+  hasUndecided: boolean;
+  /** Runs whose `outputs` are to be worked out. */
+  hasFinishing: boolean;
+  hasCursors: boolean;
+  hasTimers: boolean;
+  hasEvents: boolean;
+  /** Runs that ended. */
+  readonly finishedRuns: string[];
+}
+
+/** The rows, moves and events of one transaction. */
+export class Work {
+  readonly tx: Tx;
+  readonly now: number;
+  readonly aftermath: Aftermath = {
+    hasQueued: false,
+    hasUndecided: false,
+    hasFinishing: false,
+    hasCursors: false,
+    hasTimers: false,
+    hasEvents: false,
+    finishedRuns: [],
+  };
+  /** Ended tasks whose children have not been told yet. */
+  ended: TaskRow[] = [];
+  /** Runs in which a task failed without being tolerated; their policy is applied after the results. */
+  readonly failedRuns = new Set<number>();
+  readonly #tasks = new Map<number, TaskRow>();
+  readonly #runs = new Map<number, RunRow>();
+  readonly #changed = new Set<TaskRow>();
+  readonly #changedRuns = new Set<RunRow>();
+  readonly #taskEvents = new Map<TaskRow, TaskEvent>();
+  readonly #events: NewEvent[] = [];
+  readonly #attempts: AttemptRow[] = [];
+  readonly #acknowledged: (readonly [number, number, string | null])[] = [];
+  readonly #artifacts: ArtifactRow[] = [];
+  readonly #queueAdds = new Map<TaskRow, ClaimableRow>();
+  readonly #queueRemovals: ClaimableRow[] = [];
+  readonly #timers: TimerRow[] = [];
+  readonly #timerRemovals: TimerRow[] = [];
+  readonly #cursors: Omit<CursorRow, 'key'>[] = [];
+  #isFlushed = false;
+
+  constructor(tx: Tx, now: number) {
+    this.tx = tx;
+    this.now = now;
+  }
+
+  // ── Loading ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Task rows by key, with their runs. A row that is here already is not read again: this work's changes are in it. */
+  async tasks(keys: Iterable<number>): Promise<TaskRow[]> {
+    const wanted = [...new Set(keys)];
+    const missing = wanted.filter((key) => !this.#tasks.has(key));
+    if (missing.length > 0) await this.adopt(await this.tx.tasks.byKeys(missing));
+    return wanted.flatMap((key) => this.#tasks.get(key) ?? []);
+  }
+
+  /** Takes rows that a query returned into the work; rows known already win over what was read. */
+  async adopt(rows: readonly TaskRow[]): Promise<TaskRow[]> {
+    for (const row of rows) if (!this.#tasks.has(row.key)) this.#tasks.set(row.key, row);
+    await this.runs(rows.map((row) => row.run_key));
+    return rows.map((row) => this.#tasks.get(row.key) ?? row);
+  }
+
+  async runs(keys: Iterable<number>): Promise<RunRow[]> {
+    const wanted = [...new Set(keys)];
+    const missing = wanted.filter((key) => !this.#runs.has(key));
+    if (missing.length > 0)
+      for (const row of await this.tx.runs.byKeys(missing)) this.#runs.set(row.key, row);
+    return wanted.flatMap((key) => this.#runs.get(key) ?? []);
+  }
+
+  /** The run of a loaded task. */
+  runOf(task: TaskRow): RunRow {
+    const run = this.#runs.get(task.run_key);
+    invariant(run !== undefined, `the run of task ${task.id} is loaded with it`);
+    return run;
+  }
+
+  loadedRuns(): Iterable<RunRow> {
+    return this.#runs.values();
+  }
+
+  loadedTasks(): Iterable<TaskRow> {
+    return this.#tasks.values();
+  }
+
+  // ── New rows ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Adds rows that were just inserted; they are counted in their run. From here on the work cannot be dropped silently. */
+  created(run: RunRow, tasks: readonly TaskRow[]): void {
+    this.#isFlushed = true;
+    this.#runs.set(run.key, run);
+    this.#changedRuns.add(run);
+    for (const task of tasks) {
+      this.#tasks.set(task.key, task);
+      run[counterOf(task)] += 1;
+    }
+  }
+
+  // ── Changes ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Moves a task. The caller has checked the guard; the table has the last word on the pair. */
+  move(task: TaskRow, to: TaskStatus, cause: Cause): void {
+    const from = task.status;
+    assertMove(from, to, cause.by);
+    const run = this.runOf(task);
+    this.#leave(task, run, to);
+    run[counterOf(task)] -= 1;
+    task.status = to;
+    task.reason = cause.reason ?? null;
+    run[counterOf(task)] += 1;
+    this.#enter(task, run);
+    this.#changedRuns.add(run);
+    this.#note(task, from, cause);
+  }
+
+  /** Puts a task into the queue: at once, or when its time comes. */
+  enqueue(
+    task: TaskRow,
+    cause: Cause,
+    at?: { readonly notBefore: number; readonly kind: 'retry' | 'wait' },
+  ): void {
+    this.move(task, 'QUEUED', cause);
+    if (at !== undefined && at.notBefore > this.now) {
+      task.not_before = at.notBefore;
+      task.waiting_for = 'time';
+      this.addTimer({ due_at: at.notBefore, kind: at.kind, subject: task.key });
+    } else this.makeClaimable(task);
+  }
+
+  /** A QUEUED task can be claimed from now on. */
+  makeClaimable(task: TaskRow): void {
+    const run = this.runOf(task);
+    task.in_queue = 1;
+    task.waiting_for = 'pool';
+    run.n_queued += 1;
+    this.#queueAdds.set(task, claimableRow(task));
+    this.change(task);
+    this.#changedRuns.add(run);
+  }
+
+  /** Tasks that became claimable in this work. */
+  newlyClaimable(): readonly TaskRow[] {
+    return [...this.#queueAdds.keys()];
+  }
+
+  /** Marks a row as changed without an event: bookkeeping that no status shows. */
+  change(task: TaskRow): void {
+    this.#changed.add(task);
+  }
+
+  changeRun(run: RunRow): void {
+    this.#changedRuns.add(run);
+  }
+
+  /** An event that comes with no move of its own, such as a checkpoint. */
+  note(task: TaskRow, cause: Cause): void {
+    this.#note(task, task.status, cause);
+  }
+
+  runEvent(run: RunRow, type: EventType, data: Readonly<Record<string, unknown>> = {}): void {
+    run.version += 1;
+    this.#changedRuns.add(run);
+    this.#events.push({
+      run_key: run.key,
+      task_key: null,
+      type,
+      at: this.now,
+      data: JSON.stringify({ ...data, version: run.version }),
+    });
+  }
+
+  /** Records how the current attempt of a leased task ended. Must come before the move that takes the lease away. */
+  endAttempt(task: TaskRow, end: Partial<AttemptRow> & Pick<AttemptRow, 'outcome'>): void {
+    invariant(task.lease_id !== null, `task ${task.id} has a lease to end`);
+    this.#attempts.push({
+      task_key: task.key,
+      attempt: task.attempt,
+      lease_id: task.lease_id,
+      digest: null,
+      answer: null,
+      error: null,
+      usage: null,
+      leased_by: task.leased_by,
+      started_at: task.started_at,
+      finished_at: this.now,
+      acknowledged: 0,
+      ...end,
+    });
+  }
+
+  /** The worker of an ended attempt has been heard. */
+  acknowledge(row: readonly [task_key: number, attempt: number, usage: string | null]): void {
+    this.#acknowledged.push(row);
+  }
+
+  /** Whether the worker of an ended attempt was heard in this work. */
+  isAcknowledged(task_key: number, attempt: number): boolean {
+    return this.#acknowledged.some((row) => row[0] === task_key && row[1] === attempt);
+  }
+
+  /** Attempts that ended in this work and are not in the store yet. */
+  endedAttempt(task_key: number, attempt: number): AttemptRow | undefined {
+    return this.#attempts.find((row) => row.task_key === task_key && row.attempt === attempt);
+  }
+
+  /** Stores what an attempt leaves; number 0 is the output of the task. */
+  addArtifact(task: TaskRow, artifact: Omit<ArtifactRow, 'task_key' | 'attempt' | 'created_at'>): void {
+    const { key: task_key, attempt } = task;
+    this.#artifacts.push({ task_key, attempt, created_at: this.now, ...artifact });
+    if (artifact.ordinal === 0) task.output_attempt = attempt;
+  }
+
+  addTimer(timer: TimerRow): void {
+    this.#timers.push(timer);
+    this.aftermath.hasTimers = true;
+  }
+
+  removeTimer(timer: TimerRow): void {
+    this.#timerRemovals.push(timer);
+  }
+
+  addCursor(cursor: Omit<CursorRow, 'key'>): void {
+    this.#cursors.push(cursor);
+    const run = this.#runs.get(cursor.run_key);
+    invariant(run !== undefined, 'the run of a cursor is loaded');
+    run.n_cursors += 1;
+    this.#changedRuns.add(run);
+    this.aftermath.hasCursors = true;
+  }
+
+  /** True once something may have reached the store. */
+  get isFlushed(): boolean {
+    return this.#isFlushed;
+  }
+
+  // ── Writing ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Writes everything. The work must not be used afterwards. */
+  async flush(): Promise<void> {
+    this.#isFlushed = true;
+    for (const run of this.#changedRuns) this.#updateRunStatus(run);
+    const { tx } = this;
+    await tx.artifacts.insert(this.#artifacts);
+    this.#collectTaskEvents();
+    await tx.tasks.save([...this.#changed]);
+    await tx.attempts.record(this.#attempts);
+    await tx.attempts.acknowledge(this.#acknowledged);
+    await tx.claimable.remove(this.#queueRemovals);
+    await tx.claimable.add([...this.#queueAdds.values()]);
+    await tx.timers.remove(this.#timerRemovals);
+    await tx.timers.add(this.#timers);
+    await tx.cursors.add(this.#cursors);
+    await tx.runs.save([...this.#changedRuns]);
+    await tx.events.append(this.#events);
+    this.aftermath.hasEvents = this.#events.length > 0;
+    if (this.#queueAdds.size > 0) this.aftermath.hasQueued = true;
+  }
+
+  #leave(task: TaskRow, run: RunRow, to: TaskStatus): void {
+    // A start keeps its lease.
+    if (task.status === 'LEASED' && to === 'RUNNING') return;
+    if (task.status === 'READY') run.n_ready -= 1;
+    else if (task.lease_id !== null) {
+      run.n_leased -= 1;
+      task.lease_id = null;
+      task.leased_by = null;
+      task.lease_expires_at = null;
+      task.lease_ms = null;
+      task.claim_id = null;
+      task.deadline_at = null;
+    } else if (task.in_queue === 1) {
+      task.in_queue = 0;
+      run.n_queued -= 1;
+      if (!this.#queueAdds.delete(task)) this.#queueRemovals.push(claimableRow(task));
+    }
+    task.undecided = 0;
+    task.waiting_for = null;
+  }
+
+  #enter(task: TaskRow, run: RunRow): void {
+    this.#changed.add(task);
+    if (task.status === 'READY') run.n_ready += 1;
+    else if (task.status === 'BLOCKED' || task.status === 'WAITING_INPUT') task.waiting_for = 'person';
+    else if (task.status === 'PENDING') task.waiting_for = 'dependency';
+    else if (isTerminal(task.status)) {
+      task.finished_at = this.now;
+      this.ended.push(task);
+      if (task.status === 'FAILED' && task.is_tolerated === 0) this.failedRuns.add(task.run_key);
+    }
+  }
+
+  #note(task: TaskRow, from: TaskStatus, cause: Cause): void {
+    const reason = cause.reason ?? null;
+    const known = this.#taskEvents.get(task);
+    if (known === undefined) {
+      const data = { ...cause.data };
+      this.#taskEvents.set(task, { from, via: [], type: cause.event, reason, data });
+    } else {
+      if (from !== known.from && from !== task.status) known.via.push(from);
+      // Who decided is told even when the task moves on at once.
+      if (!isDecision(known.type) || !isHandOut(cause.event)) known.type = cause.event;
+      known.reason = reason;
+      Object.assign(known.data, cause.data);
+    }
+    this.#changed.add(task);
+  }
+
+  #collectTaskEvents(): void {
+    for (const [task, { from, via, type, reason, data }] of this.#taskEvents) {
+      task.version += 1;
+      const { status: to, attempt, version } = task;
+      const body = {
+        from,
+        to,
+        ...(via.length > 0 ? { via } : {}),
+        ...(reason === null ? {} : { reason }),
+        attempt,
+        version,
+        ...data,
+      };
+      this.#events.push({
+        run_key: task.run_key,
+        task_key: task.key,
+        type,
+        at: this.now,
+        data: JSON.stringify(body),
+      });
+      if (task.undecided === 1) this.aftermath.hasUndecided = true;
+    }
+    for (const task of this.#changed) if (task.undecided === 1) this.aftermath.hasUndecided = true;
+  }
+
+  /** Stored and derived in the same transaction, from the counters alone (SPEC S3.3). */
+  #updateRunStatus(run: RunRow): void {
+    const before = run.status;
+    let status = deriveRunStatus(countersOf(run), {
+      paused: run.paused === 1,
+      leased: run.n_leased > 0,
+      cancelled: run.cancelled === 1,
+      stopReason: run.stop_reason,
+      unlocking: run.n_cursors > 0,
+      open: run.is_open === 1,
+    });
+    if (
+      isTerminal(status) &&
+      status !== 'CANCELLED' &&
+      run.outputs === null &&
+      runSettings(run).has_outputs
+    ) {
+      run.finishing = 1;
+      this.aftermath.hasFinishing = true;
+      status = 'RUNNING';
+    } else run.finishing = 0;
+    if (status === before) return;
+    this.#countActiveTime(run, status === 'RUNNING');
+    run.status = status;
+    run.finished_at = isTerminal(status) ? this.now : null;
+    if (run.finished_at !== null) this.aftermath.finishedRuns.push(run.id);
+    this.runEvent(run, 'run.status.changed', {
+      from: before,
+      to: status,
+      ...(run.stop_reason === null ? {} : { reason: run.stop_reason }),
+    });
+  }
+
+  /** Time waiting for people or paused does not count against the run's timeout (SPEC S1.2). */
+  #countActiveTime(run: RunRow, isActive: boolean): void {
+    if (run.active_since !== null) run.active_ms += Math.max(0, this.now - run.active_since);
+    run.active_since = isActive ? this.now : null;
+    run.started_at ??= isActive ? this.now : null;
+    const { timeout_ms } = runSettings(run);
+    if (isActive && timeout_ms !== null) {
+      const due_at = this.now + Math.max(0, timeout_ms - run.active_ms);
+      this.addTimer({ due_at, kind: 'run_timeout', subject: run.key });
+    }
+  }
+}
+
+function isDecision(type: EventType): boolean {
+  return type === 'task.approved' || type === 'task.resumed';
+}
+
+function isHandOut(type: EventType): boolean {
+  return type === 'task.ready' || type === 'task.queued';
+}
+
+type Counter = `n_${CounterClass}`;
+
+function counterOf(task: TaskRow): Counter {
+  return `n_${classOf(task.status, { tolerated: task.is_tolerated === 1 })}`;
+}
+
+function countersOf(run: RunRow): Record<CounterClass, number> {
+  return {
+    pending: run.n_pending,
+    moving: run.n_moving,
+    waiting: run.n_waiting,
+    success: run.n_success,
+    failed: run.n_failed,
+    tolerated: run.n_tolerated,
+    cancelled: run.n_cancelled,
+    skipped: run.n_skipped,
+  };
+}
+
+function claimableRow(task: TaskRow): ClaimableRow {
+  return { queue_key: task.queue_key, rank: -task.priority, task_key: task.key, run_key: task.run_key };
+}
