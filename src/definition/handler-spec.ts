@@ -1,0 +1,21 @@
+/** What the definition needs to know of a handler: its name, its config, and how its tasks are decided. Running is not its matter. */
+import type { z } from 'zod';
+
+/** The describable half of a handler. The running half lives in `handlers/`. */
+export interface HandlerSpec {
+  readonly name: string;
+  /** Other names that the node-list dialect uses for it. */
+  readonly aliases?: readonly string[];
+  readonly summary: string;
+  /** Schema of `with` after rendering. */
+  readonly config: z.ZodType;
+  /** Keys of `with` whose text is run by a shell, where data must be quoted. */
+  readonly shellKeys?: readonly string[];
+  /** Key of `with` that names a script; its bundle is stored with the workflow and handed over as `bundle`. */
+  readonly bundledKey?: string;
+  /** What settles the task when no worker is involved: the clock (`wait`) or a person (`approval`). */
+  readonly settledBy?: 'timer' | 'person';
+}
+
+/** Handlers by name. */
+export type HandlerCatalog = ReadonlyMap<string, HandlerSpec>;
