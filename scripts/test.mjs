@@ -1,0 +1,43 @@
+// `npm test` and its parts. Quick checks first, slow ones last, and the runner's own summary at the end.
+import { build, ensureInstalled, tool } from './project.mjs';
+
+const mode = process.argv[2] ?? 'all';
+const extra = process.argv.slice(3);
+
+const staticChecks = () => {
+  tool('Types', 'tsc', ['-p', '.']);
+  tool('Format and lint (biome)', 'biome', ['ci', '--error-on-warnings', '.']);
+  tool('Lint (oxlint)', 'oxlint', ['--deny-warnings']);
+  tool('Unused code (knip)', 'knip', ['--no-progress']);
+};
+const vitest = (title, projects) =>
+  tool(title, 'vitest', ['run', ...projects.flatMap((name) => ['--project', name]), ...extra]);
+
+const modes = {
+  check: () => {
+    staticChecks();
+    vitest('Unit tests', ['unit']);
+  },
+  unit: () => vitest('Unit tests', ['unit']),
+  scenarios: () => {
+    build();
+    vitest('Scenarios', ['scenarios']);
+  },
+  services: () => {
+    build();
+    vitest('Tests with other runtimes and services', ['services']);
+  },
+  all: () => {
+    staticChecks();
+    build();
+    vitest('All tests', []);
+  },
+};
+
+const run = modes[mode];
+if (run === undefined) {
+  console.error(`unknown part \`${mode}\`; parts are ${Object.keys(modes).join(', ')}`);
+  process.exit(2);
+}
+ensureInstalled();
+run();
