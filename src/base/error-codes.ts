@@ -119,6 +119,38 @@ export const ERROR_CODES = Object.freeze({
     'An output, file or body is larger than the limit.',
     'Write large data to a file or bucket of your own and pass its place.',
   ),
+  NOT_SUPPORTED: entry(
+    422,
+    2,
+    'The workflow uses something that this version checks and draws, but does not run yet.',
+    'See CHANGELOG.md for what runs today.',
+  ),
+  UNAUTHENTICATED: entry(
+    401,
+    6,
+    'The server does not know the caller: no token, a wrong one, or a revoked one.',
+    'Pass --token or RELAY_TOKEN; a local server keeps its own in `.relay/token`.',
+  ),
+  FORBIDDEN: entry(
+    403,
+    6,
+    'The caller may not do this: its token lacks the scope, or the request came from another site.',
+    'Use a token with the scope that the message names.',
+  ),
+  UNSUPPORTED_MEDIA_TYPE: entry(
+    415,
+    2,
+    'A request that changes something must be JSON, or bytes where the route takes them.',
+    'Send the header `content-type: application/json`.',
+  ),
+  RATE_LIMITED: entry(429, 6, 'Too many requests from one address.', 'Wait a little and try again.', true),
+  SERVER_UNAVAILABLE: entry(
+    503,
+    6,
+    'The server cannot be reached, or is stopping.',
+    'Check the URL and that `relay serve` runs there.',
+    true,
+  ),
   STORE_UNAVAILABLE: entry(
     503,
     6,

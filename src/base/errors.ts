@@ -35,6 +35,11 @@ export class RelayError extends Error {
   }
 }
 
+/** True when the store itself cannot be used now; trying part by part would not help. */
+export function isStoreError(error: unknown): boolean {
+  return error instanceof RelayError && error.code.startsWith('STORE_');
+}
+
 /** Any thrown value as a RelayError; what is not one already is a bug and becomes INTERNAL. */
 export function toRelayError(thrown: unknown): RelayError {
   if (thrown instanceof RelayError) return thrown;

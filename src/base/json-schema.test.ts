@@ -1,6 +1,6 @@
 /** Compiling users' schemas: cached, apart from each other, strict about mistakes. */
 import { describe, expect, it } from 'vitest';
-import { compileJsonSchema } from './json-schema.ts';
+import { compileJsonSchema, createSchemaCompiler, plainCheck } from './json-schema.ts';
 
 describe('compileJsonSchema', () => {
   it('a check says null or what is wrong', async () => {
@@ -37,5 +37,48 @@ describe('compileJsonSchema', () => {
     }
     expect(await compileJsonSchema({ const: 'first' })).toBe(first);
     expect(await compileJsonSchema({ const: 'second' })).not.toBe(second);
+  });
+});
+
+describe('plainCheck', () => {
+  it('says of every type and value what the compiler says', async () => {
+    const ajv = await createSchemaCompiler();
+    const values = [
+      '',
+      'a',
+      0,
+      1,
+      1.5,
+      Number.NaN,
+      Number.POSITIVE_INFINITY,
+      true,
+      false,
+      null,
+      [],
+      [1],
+      {},
+      { a: 1 },
+    ];
+    for (const type of ['string', 'number', 'integer', 'boolean', 'array', 'object', 'null']) {
+      const plain = plainCheck({ type, default: 1, title: 'a', description: 'b' });
+      const validate = ajv.compile({ type });
+      for (const value of values) {
+        const said = validate(value) ? null : ajv.errorsText(validate.errors, { dataVar: 'value' });
+        expect(plain?.(value), `${type} ${JSON.stringify(value)}`).toBe(said);
+      }
+    }
+  });
+
+  it('leaves everything else to the compiler', () => {
+    for (const schema of [
+      true,
+      [],
+      {},
+      { type: 'text' },
+      { type: ['string'] },
+      { type: 'string', minLength: 1 },
+      { type: 'string', title: 5 },
+    ])
+      expect(plainCheck(schema)).toBeNull();
   });
 });

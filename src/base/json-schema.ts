@@ -20,13 +20,35 @@ export async function compileJsonSchema(schema: unknown): Promise<JsonSchemaChec
     compiled.set(key, known);
     return known;
   }
-  const check = await compile(schema);
+  const check = plainCheck(schema) ?? (await compile(schema));
   compiled.set(key, check);
   for (const oldest of compiled.keys()) {
     if (compiled.size <= COMPILED_MAX) break;
     compiled.delete(oldest);
   }
   return check;
+}
+
+const PLAIN_KEYS: ReadonlySet<string> = new Set(['type', 'default', 'title', 'description']);
+
+const TYPE_CHECKS: Readonly<Record<string, (value: unknown) => boolean>> = Object.freeze({
+  string: (value) => typeof value === 'string',
+  number: (value) => typeof value === 'number' && Number.isFinite(value),
+  integer: (value) => Number.isInteger(value),
+  boolean: (value) => typeof value === 'boolean',
+  array: (value) => Array.isArray(value),
+  object: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  null: (value) => value === null,
+});
+
+/** The check of a schema that says no more than a type, as most inputs do; null for any other. The compiler takes longer to load than a small run to run. */
+export function plainCheck(schema: unknown): JsonSchemaCheck | null {
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) return null;
+  const { type, title = '', description = '' } = schema as Readonly<Record<string, unknown>>;
+  if (!Object.keys(schema).every((key) => PLAIN_KEYS.has(key))) return null;
+  if (typeof title !== 'string' || typeof description !== 'string') return null;
+  const fits = typeof type === 'string' && Object.hasOwn(TYPE_CHECKS, type) ? TYPE_CHECKS[type] : undefined;
+  return fits === undefined ? null : (value) => (fits(value) ? null : `value must be ${String(type)}`);
 }
 
 /** A compiler with Relay's settings. It remembers schemas it was given: call `removeSchema()` after each, as two may share an `$id`. */

@@ -1,5 +1,5 @@
 /** JSON Schemas that users write (inputs, forms, outputs): valid in themselves, and their defaults fit them. */
-import { createSchemaCompiler } from '../base/json-schema.ts';
+import { createSchemaCompiler, plainCheck } from '../base/json-schema.ts';
 import { didYouMean } from '../base/suggest.ts';
 import { type Finding, formatPath, type Path, type Problems } from './problem.ts';
 import { valueAt } from './schema-problems.ts';
@@ -15,7 +15,7 @@ export async function checkJsonSchemas(
   tasks: ReadonlyMap<string, MergedTask>,
   problems: Problems,
 ): Promise<void> {
-  const sites = collectSchemas(input, tasks);
+  const sites = collectSchemas(input, tasks).filter(({ schema }) => !isPlainlyFine(schema));
   if (sites.length === 0) return;
   const judge = await loadJudge();
   const judged = new Map<string, ReturnType<Judge>>();
@@ -25,6 +25,13 @@ export async function checkJsonSchemas(
     const found = judged.get(text) ?? null;
     if (found !== null) problems.error({ ...found, code: 'bad_json_schema', path: [...path, ...found.path] });
   }
+}
+
+/** Needs no compiler to be found in order: a type and nothing more, with a default of that type. */
+function isPlainlyFine(schema: unknown): boolean {
+  const check = plainCheck(schema);
+  const preset = (schema as { readonly default?: unknown }).default;
+  return check !== null && (preset === undefined || check(preset) === null);
 }
 
 interface SchemaSite {

@@ -38,11 +38,13 @@ export async function claim(work: Work, request: ClaimRequest): Promise<TaskRow[
     // After a round that met paused or stopped tasks, more are looked at: they must not hide what is behind them.
     const wanted = request.limit - claimed.length;
     const candidates = await findCandidates(work, request, round === 0 ? wanted : Math.max(wanted, CHUNK));
-    if (candidates.length === 0) break;
+    let isAnyRefused = false;
     for (const task of candidates) {
       if (claimed.length === request.limit) break;
       if (isClaimable(work, task)) claimed.push(lease(work, task, request));
+      else isAnyRefused = true;
     }
+    if (!isAnyRefused) break;
     await advance(work);
   }
   if (claimed.length > 0) await admit(work);
@@ -52,12 +54,9 @@ export async function claim(work: Work, request: ClaimRequest): Promise<TaskRow[
 /** Rows of the queue table and rows that this very transaction made claimable, in one order. */
 async function findCandidates(work: Work, request: ClaimRequest, limit: number): Promise<TaskRow[]> {
   const fresh = work.newlyClaimable().filter((task) => fits(task, request));
-  const gone = new Set<number>();
-  // Rows claimed earlier in this work still stand in the table, so that many more are read.
-  for (const task of work.loadedTasks())
-    if (task.in_queue === 0 && task.lease_id !== null) gone.add(task.key);
-  const stored = await peek(work, request, limit + gone.size);
-  const tasks = await work.tasks(stored.filter((row) => !gone.has(row.task_key)).map((row) => row.task_key));
+  // Rows taken out earlier in this work still stand in the table, so that many more are read.
+  const stored = await peek(work, request, limit + work.queueRemovals);
+  const tasks = await work.tasks(stored.map((row) => row.task_key));
   const all = [...new Set([...tasks, ...fresh])].filter(
     (task) => task.status === 'QUEUED' && task.in_queue === 1,
   );

@@ -4,7 +4,7 @@
  * callers are merged into one step; a batch that fails is taken apart until the offender stands alone.
  */
 import type { Clock } from '../base/clock.ts';
-import { RelayError } from '../base/errors.ts';
+import { isStoreError, RelayError } from '../base/errors.ts';
 import type { Random } from '../domain/retry.ts';
 import type { RunRow, TaskRow } from '../stores/rows.ts';
 import type { Store, Tx } from '../stores/store.ts';
@@ -56,7 +56,7 @@ const SUBMITTED_TASKS_MAX = 10_000;
 export class Committer {
   readonly #store: Store;
   readonly #clock: Clock;
-  readonly #random: Random;
+  readonly #chances: { readonly random: Random; readonly plans: Plans };
   readonly #afterCommit: (aftermath: Aftermath) => void;
   readonly #plans: Plans;
   readonly #ticks: Tick[] = [];
@@ -74,7 +74,7 @@ export class Committer {
     this.#plans = options.plans;
     this.#store = options.store;
     this.#clock = options.clock;
-    this.#random = options.random;
+    this.#chances = { random: options.random, plans: options.plans };
     this.#afterCommit = options.afterCommit;
   }
 
@@ -140,7 +140,7 @@ export class Committer {
     try {
       announce = await this.#store.write((tx) => this.#apply(tx, { ticks, submits, actions }));
     } catch (error) {
-      if (isStoreAway(error) || (all.length === 1 && (ticks[0]?.request.settlements.length ?? 0) === 0)) {
+      if (isStoreError(error) || (all.length === 1 && (ticks[0]?.request.settlements.length ?? 0) === 0)) {
         for (const waiting of all) waiting.reject(error);
         return;
       }
@@ -179,7 +179,7 @@ export class Committer {
     try {
       const answer = await this.#store.write(async (tx) => {
         const work = new Work(tx, this.#clock.now());
-        const results = await settle(work, settlements, this.#random);
+        const results = await settle(work, settlements, this.#chances);
         await advance(work);
         await work.flush();
         return { results, aftermath: work.aftermath };
@@ -187,7 +187,7 @@ export class Committer {
       this.#afterCommit(answer.aftermath);
       return answer.results;
     } catch (error) {
-      if (isStoreAway(error)) throw error;
+      if (isStoreError(error)) throw error;
       if (settlements.length > 1) {
         const middle = Math.ceil(settlements.length / 2);
         const first = await this.#settleOnly(settlements.slice(0, middle));
@@ -236,7 +236,7 @@ export class Committer {
 
   async #applyTicks(work: Work, ticks: readonly Tick[]): Promise<() => void> {
     const settlements = ticks.flatMap(({ request }) => request.settlements);
-    const results = settlements.length === 0 ? [] : await settle(work, settlements, this.#random);
+    const results = settlements.length === 0 ? [] : await settle(work, settlements, this.#chances);
     await advance(work);
     const leased: TickAnswer['leased'][] = [];
     for (const { request } of ticks) {
@@ -258,8 +258,3 @@ export class Committer {
 }
 
 const NOTHING: Batch = { ticks: [], submits: [], actions: [] };
-
-/** The store itself cannot be used now; trying part by part would not help. */
-function isStoreAway(error: unknown): boolean {
-  return error instanceof RelayError && error.code.startsWith('STORE_');
-}

@@ -51,14 +51,21 @@ export function evaluate(
       if (!isTruthy(typeof condition === 'boolean' ? condition : condition.render(scope)))
         return { kind: 'skip' };
     }
-    if (planned.task.gate !== undefined && !state.isGatePassed) return askGate(planned, scope, state.now);
-    if (planned.settledBy === 'person') return askApproval(planned, scope, state.now);
+    if (planned.task.gate !== undefined && !state.isGatePassed)
+      return askGate(planned, withoutSecrets(scope), state.now);
+    if (planned.settledBy === 'person') return askApproval(planned, withoutSecrets(scope), state.now);
     if (planned.settledBy === 'timer') return waitFor(planned, scope, state.now);
     return { kind: 'go' };
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
     return failTemplate(error.message, error.hint);
   }
+}
+
+/** What a person is asked is stored and shown. */
+function withoutSecrets(scope: Scope): Scope {
+  const names = Object.keys((scope.secrets ?? {}) as object);
+  return { ...scope, secrets: Object.fromEntries(names.map((name) => [name, '***'])) };
 }
 
 function askGate(planned: PlannedTask, scope: Scope, now: number): Verdict {

@@ -25,4 +25,6 @@ export interface EngineContext {
   readonly queued: Signal;
   /** There may be a queue that was not there before. */
   readonly queues: Signal;
+  /** Somebody has written to a log. */
+  readonly logged: Signal;
 }

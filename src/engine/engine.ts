@@ -2,7 +2,7 @@
  * The engine: every change of the product goes through here. It owns the group commit, follows up on what a commit leaves over,
  * and wakes whoever waits. It knows contracts only; which store, handlers and worker there are is the composition root's matter.
  */
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { RelayError } from '../base/errors.ts';
 import { compileJsonSchema } from '../base/json-schema.ts';
@@ -16,29 +16,26 @@ import type { RunRow, TaskRow } from '../stores/rows.ts';
 import type { Store, Tx } from '../stores/store.ts';
 import { answer, type Decision, openQuestion } from './answer.ts';
 import { Committer } from './committer.ts';
+import { appendContext, type NewContext } from './context-snapshot.ts';
 import type { EngineContext } from './engine-context.ts';
+import { createLoops, type EngineLoops } from './engine-loops.ts';
 import { EngineSource, type SourceOptions } from './engine-source.ts';
-import { followUp } from './follow-ups.ts';
+import { doOnce, isDone } from './idempotency.ts';
 import { checkInputs } from './inputs.ts';
-import { Loop } from './loop.ts';
 import { cancelOneTask, cancelRun, closeRun, pauseRun, resumeRun } from './operate.ts';
 import { Plans } from './plans.ts';
 import { freeDeadWorkers, processIdentity } from './presence.ts';
-import { Reaper } from './reaper.ts';
+import { type PruneFilter, prune } from './prune.ts';
+import { RemoteWorkers } from './remote-workers.ts';
 import { replayTask, rerunFrom, retryRun } from './replay.ts';
 import { Scopes } from './scope.ts';
 import { Signal } from './signal.ts';
 import { enqueueTasks, storeVersion, submit, submitOpen } from './submit.ts';
-import { runTimers } from './timers.ts';
 import { verdictAfterGate } from './verdict-after-gate.ts';
 import type { Aftermath, Work } from './work.ts';
 
-/** Lease and reaper defaults (SPEC S14.6). */
+/** How long a lease lasts by default (SPEC S14.6). */
 export const LEASE_MS = 30_000;
-const REAPER_MS = 5_000;
-const TIMER_REST_MAX_MS = 1_000;
-const WATCH_MS = 100;
-const KEY_LIFE_MS = 7 * 86_400_000;
 
 /** What an engine is made of. */
 export interface EngineOptions {
@@ -73,17 +70,16 @@ export interface Idempotency {
 export class Engine implements Service {
   readonly name = 'engine';
   readonly context: EngineContext;
+  /** Workers that are not in this process. */
+  readonly remote: RemoteWorkers;
   /** Runs ended. */
   readonly finished = new Signal();
   /** Events were committed, here or by another process. */
   readonly changed = new Signal();
-  /** Values of the secrets that templates have asked for, so that logs and errors can be masked. */
+  /** Values of the secrets that workflows name, so that logs and errors can be masked. */
   readonly secretValues: () => Iterable<string>;
   readonly #leaseMs: number;
-  readonly #followUps: Loop;
-  readonly #timers: Loop;
-  readonly #reaper: Loop;
-  readonly #watcher: Loop;
+  readonly #loops: EngineLoops;
   #changeMark = -1;
 
   constructor(options: EngineOptions) {
@@ -97,7 +93,10 @@ export class Engine implements Service {
     };
     this.secretValues = () => used.values();
     const afterCommit = (aftermath: Aftermath): void => this.#afterCommit(aftermath);
-    const plans = new Plans(handlers);
+    // A secret may come from an output that another process has made: all that the workflow names are masked, used here or not.
+    const plans = new Plans(handlers, ({ secrets = [] }) => {
+      for (const name of secrets) secret(name);
+    });
     this.context = {
       store,
       blobs,
@@ -110,46 +109,29 @@ export class Engine implements Service {
       committer: new Committer({ store, clock, random, plans, afterCommit }),
       queued: new Signal(),
       queues: new Signal(),
+      logged: new Signal(),
     };
-    const reaper = new Reaper(this.context, { intervalMs: REAPER_MS, leaseMs: this.#leaseMs });
-    const loop = (name: string, turn: ConstructorParameters<typeof Loop>[0]['turn']): Loop =>
-      new Loop({ name, logger, turn });
-    this.#followUps = loop('follow_ups', async () => {
-      const counts = await followUp(this.context);
-      const total = counts.decided + counts.finished + counts.chunks;
-      return { counts, restMs: total > 0 ? 0 : TIMER_REST_MAX_MS };
-    });
-    this.#timers = loop('timers', async () => {
-      const { fired, next } = await runTimers(this.context);
-      const untilNext = next === null ? TIMER_REST_MAX_MS : next - clock.now();
-      return { counts: { fired }, restMs: Math.min(Math.max(0, untilNext), TIMER_REST_MAX_MS) };
-    });
-    this.#reaper = loop('reaper', async () => ({
-      counts: { expired: await reaper.runOnce() },
-      restMs: REAPER_MS,
-    }));
-    this.#watcher = loop('watcher', async () => ({
-      counts: { changes: await this.#watch() },
-      restMs: WATCH_MS,
-    }));
+    this.remote = new RemoteWorkers(this.context, { leaseMs: this.#leaseMs });
+    this.#loops = createLoops(this.context, { leaseMs: this.#leaseMs, watch: () => this.#watch() });
   }
 
   /** Takes over what dead processes of this host have left, then runs the loops. */
   async start(): Promise<void> {
     await freeDeadWorkers(this.context);
-    await startAll([this.#followUps, this.#timers, this.#reaper, this.#watcher]);
+    await startAll(Object.values(this.#loops));
   }
 
   async stop(): Promise<void> {
-    await stopAll([this.#followUps, this.#timers, this.#reaper, this.#watcher]);
+    await stopAll(Object.values(this.#loops));
   }
 
   /** One turn of every loop, for tests: decisions, timers, expired leases. Returns how much was done. */
   async runOnce(): Promise<number> {
     const all = await Promise.all([
-      this.#followUps.runOnce(),
-      this.#timers.runOnce(),
-      this.#reaper.runOnce(),
+      this.#loops.followUps.runOnce(),
+      this.#loops.timers.runOnce(),
+      this.#loops.reaper.runOnce(),
+      this.#loops.sweep.runOnce(),
     ]);
     return all.flatMap((counts) => Object.values(counts)).reduce((sum, count) => sum + count, 0);
   }
@@ -190,6 +172,7 @@ export class Engine implements Service {
   }
 
   async startRun(start: StartRun, idempotency: Idempotency): Promise<RunRow> {
+    requireRunnable(start.workflow);
     const inputs = await checkInputs(start.workflow, start.inputs ?? {});
     const { workflow, labels = {}, priority = 0, workdir = null, cloned_from = null } = start;
     const request = { workflow, inputs, labels, priority, workdir, cloned_from };
@@ -253,16 +236,24 @@ export class Engine implements Service {
     return this.#onRun(run_id, (work, run) => closeRun(work, run, by));
   }
 
-  retryRun(run_id: string, by: string): Promise<number> {
-    return this.#onRun(run_id, (work, run) => retryRun(work, run, by));
+  /** Repeating a retry, rerun or replay would start it all again, so these take a key (SPEC S4.7). */
+  retryRun(run_id: string, by: string, key?: string): Promise<number> {
+    const once = { caller: by, key, operation: 'runs.retry', request: { run_id } };
+    return this.#onRun(run_id, (work, run) => retryRun(work, run, by), once);
   }
 
-  rerunFrom(run_id: string, task_id: string, by: string): Promise<number> {
-    return this.#onRun(run_id, (work, run) => rerunFrom(work, run, task_id, by));
+  rerunFrom(run_id: string, task_id: string, by: string, key?: string): Promise<number> {
+    const once = { caller: by, key, operation: 'runs.rerun', request: { run_id, task_id } };
+    return this.#onRun(run_id, (work, run) => rerunFrom(work, run, task_id, by), once);
   }
 
-  replayTask(task_run_id: string, options: { resetAttempts: boolean; by: string }): Promise<number> {
-    return this.#onTask(task_run_id, (work, task) => replayTask(work, task, options));
+  replayTask(
+    task_run_id: string,
+    options: { resetAttempts: boolean; by: string },
+    key?: string,
+  ): Promise<number> {
+    const once = { caller: options.by, key, operation: 'tasks.replay', request: { task_run_id, options } };
+    return this.#onTask(task_run_id, (work, task) => replayTask(work, task, options), once);
   }
 
   /** Takes a dead task off the list; it stays FAILED. */
@@ -280,69 +271,42 @@ export class Engine implements Service {
   }
 
   /** Records a decision after checking the answer against the form it was asked with. */
-  async decide(task_run_id: string, decision: Decision): Promise<void> {
+  async decide(task_run_id: string, decision: Decision, key?: string): Promise<void> {
+    const once = {
+      caller: decision.by,
+      key,
+      operation: 'tasks.decide',
+      request: { task_run_id, decision },
+    };
     const question = await this.context.store.read(async (tx) => {
+      if (key !== undefined && (await isDone(tx, { ...once, key }))) return null;
       const task = await requireTask(tx, task_run_id);
       return { ...openQuestion(task, decision.question_id), id: task.question_id ?? undefined };
     });
+    if (question === null) return;
     if (decision.kind === 'approve' && question.schema !== undefined) {
       const refusal = (await compileJsonSchema(question.schema))(decision.answer ?? {});
       if (refusal !== null)
         throw new RelayError('INVALID_ANSWER', `the answer does not fit the form: ${refusal}`);
     }
-    await this.#onTask(task_run_id, async (work, task) => {
-      const next = await verdictAfterGate(this.context, work, task);
-      await answer(work, task, { ...decision, question_id: question.id }, next);
-    });
+    await this.#onTask(
+      task_run_id,
+      async (work, task) => {
+        const next = await verdictAfterGate(this.context, work, task);
+        await answer(work, task, { ...decision, question_id: question.id }, next);
+      },
+      once,
+    );
   }
 
   /** Appends an immutable note to a run, or to one of its tasks. */
-  appendContext(
-    run_id: string,
-    snapshot: { data: unknown; label?: string; parent_id?: string; task_run_id?: string; by: string },
-  ): Promise<string> {
-    return this.#onRun(run_id, async (work, run) => {
-      const task =
-        snapshot.task_run_id === undefined ? null : await requireTask(work.tx, snapshot.task_run_id);
-      const parents = snapshot.parent_id === undefined ? [] : await work.tx.contexts.ofRun(run.key);
-      if (snapshot.parent_id !== undefined && !parents.some((row) => row.id === snapshot.parent_id)) {
-        throw new RelayError('NOT_FOUND', `run ${run.id} has no context snapshot ${snapshot.parent_id}`);
-      }
-      const id = randomUUID();
-      await work.tx.contexts.insert({
-        id,
-        run_key: run.key,
-        task_key: task?.key ?? null,
-        parent_id: snapshot.parent_id ?? null,
-        label: snapshot.label ?? null,
-        data: JSON.stringify(snapshot.data),
-        created_by: snapshot.by,
-        created_at: work.now,
-      });
-      work.runEvent(run, 'context_snapshot.appended', { id, parent_id: snapshot.parent_id ?? null });
-      return id;
-    });
+  appendContext(run_id: string, snapshot: NewContext & { readonly by: string }): Promise<string> {
+    return this.#onRun(run_id, (work, run) => appendContext(work, run, snapshot));
   }
 
-  /** Removes terminal runs that ended before a time; returns their ids. Blobs that nothing refers to go with them. */
-  async prune(filter: {
-    statuses: readonly string[];
-    before: number;
-    limit: number;
-    dryRun: boolean;
-  }): Promise<readonly string[]> {
-    const { store, committer, blobs } = this.context;
-    if (filter.dryRun) return store.read(async (tx) => (await tx.runs.prunable(filter)).map((run) => run.id));
-    const { ids, orphans } = await committer.commit(async (work) => {
-      const runs = await work.tx.runs.prunable(filter);
-      const refs = await work.tx.runs.remove(runs.map((run) => run.key));
-      const unused = [];
-      for (const ref of refs) if (!(await work.tx.artifacts.isBlobUsed(ref))) unused.push(ref);
-      await work.tx.idempotency.expire(work.now - KEY_LIFE_MS);
-      return { ids: runs.map((run) => run.id), orphans: unused };
-    });
-    for (const ref of orphans) await blobs.remove(ref);
-    return ids;
+  /** Removes terminal runs that ended before a time; returns their ids. Blobs go a day after the last run that refers to them. */
+  prune(filter: PruneFilter): Promise<readonly string[]> {
+    return prune(this.context, filter);
   }
 
   #onRun<T>(run_id: string, action: (work: Work, run: RunRow) => Promise<T>, once?: OnceOptions): Promise<T> {
@@ -356,15 +320,20 @@ export class Engine implements Service {
     return this.#once(once.operation, once, once.request, act);
   }
 
-  #onTask<T>(task_run_id: string, action: (work: Work, task: TaskRow) => Promise<T>): Promise<T> {
-    return this.context.committer.commit(async (work) => {
+  #onTask<T>(
+    task_run_id: string,
+    action: (work: Work, task: TaskRow) => Promise<T>,
+    once?: OnceOptions,
+  ): Promise<T> {
+    const act = async (work: Work): Promise<T> => {
       const found = await requireTask(work.tx, task_run_id);
       const [task = found] = await work.adopt([found]);
       return action(work, task);
-    });
+    };
+    if (once === undefined) return this.context.committer.commit(act);
+    return this.#once(once.operation, once, once.request, act);
   }
 
-  /** A refused request burns no key: the record is written in the transaction of the change. */
   #once<T>(
     operation: string,
     { caller, key }: Idempotency,
@@ -373,33 +342,14 @@ export class Engine implements Service {
   ): Promise<T> {
     const { committer } = this.context;
     if (key === undefined) return committer.commit(action);
-    const scope = `${caller} ${operation}`;
-    const digest = createHash('sha256').update(JSON.stringify(request)).digest('hex');
-    return committer.commit(async (work) => {
-      const known = await work.tx.idempotency.find(scope, key);
-      if (known !== null) {
-        if (known.digest !== digest)
-          throw new RelayError('IDEMPOTENCY_CONFLICT', `the key ${key} was used with another request`);
-        return JSON.parse(known.answer) as T;
-      }
-      const result = await action(work);
-      const run_key = operation === 'runs.start' ? (result as RunRow).key : null;
-      await work.tx.idempotency.record({
-        scope,
-        idempotency_key: key,
-        digest,
-        answer: JSON.stringify(result),
-        run_key,
-        created_at: work.now,
-      });
-      return result;
-    });
+    return committer.commit((work) => doOnce(work, { operation, caller, key, request }, action));
   }
 
   #afterCommit(aftermath: Aftermath): void {
     if (aftermath.hasQueued) this.context.queued.notify();
-    if (aftermath.hasUndecided || aftermath.hasFinishing || aftermath.hasCursors) this.#followUps.wake();
-    if (aftermath.hasTimers) this.#timers.wake();
+    if (aftermath.hasUndecided || aftermath.hasFinishing || aftermath.hasCursors)
+      this.#loops.followUps.wake();
+    if (aftermath.hasTimers) this.#loops.timers.wake();
     if (aftermath.finishedRuns.length > 0) this.finished.notify();
     if (aftermath.hasEvents) this.changed.notify();
   }
@@ -409,9 +359,9 @@ export class Engine implements Service {
     const mark = await this.context.store.changeMark();
     if (mark === this.#changeMark) return 0;
     this.#changeMark = mark;
-    for (const signal of [this.context.queues, this.context.queued, this.finished, this.changed])
-      signal.notify();
-    this.#followUps.wake();
+    const { queues, queued, logged } = this.context;
+    for (const signal of [queues, queued, logged, this.finished, this.changed]) signal.notify();
+    this.#loops.followUps.wake();
     return 1;
   }
 }
@@ -419,6 +369,16 @@ export class Engine implements Service {
 interface OnceOptions extends Idempotency {
   readonly operation: string;
   readonly request: unknown;
+}
+
+/** What the language knows and the engine does not run is refused before anything is stored. */
+function requireRunnable(workflow: Workflow): void {
+  const mapped = Object.entries(workflow.tasks).find(([, task]) => task.for_each !== undefined);
+  if (mapped === undefined) return;
+  throw new RelayError(
+    'NOT_SUPPORTED',
+    `task \`${mapped[0]}\` has \`for_each\`, which this version cannot run yet`,
+  );
 }
 
 async function requireTask(tx: Tx, task_run_id: string): Promise<TaskRow> {

@@ -2,8 +2,9 @@
  * What a commit leaves to be done next: decisions that need templates, outputs of finished runs, unlocks and stops that go on in
  * chunks. All of it is written down in the store, so another process can take it over; doing it twice changes nothing.
  */
+import { isStoreError } from '../base/errors.ts';
 import type { TaskFailure } from '../domain/failure.ts';
-import type { CursorRow, RunRow } from '../stores/rows.ts';
+import type { CursorRow, RunRow, TaskRow } from '../stores/rows.ts';
 import { TemplateError } from '../template/template.ts';
 import { advance, cancelChunk, continueUnlock } from './advance.ts';
 import { applyVerdict, decisionReferences, evaluate, type Verdict } from './decide.ts';
@@ -24,10 +25,41 @@ export async function followUp(
   };
 }
 
+interface KeyedVerdict {
+  readonly key: number;
+  readonly version: number;
+  readonly verdict: Verdict;
+}
+
 async function decideBatch(context: EngineContext): Promise<number> {
+  const tasks = await context.store.read((tx) => tx.tasks.undecided(BATCH));
+  if (tasks.length === 0) return 0;
+  const verdicts = await decideEach(context, tasks);
+  await context.committer.commit((work) => applyVerdicts(work, verdicts));
+  return verdicts.length;
+}
+
+/** One task that cannot be decided fails alone and keeps nobody else waiting. */
+async function decideEach(context: EngineContext, tasks: readonly TaskRow[]): Promise<KeyedVerdict[]> {
+  try {
+    return await decideTogether(context, tasks);
+  } catch (error) {
+    const [task] = tasks;
+    if (isStoreError(error) || task === undefined) throw error;
+    if (tasks.length > 1) {
+      const verdicts: KeyedVerdict[] = [];
+      for (const each of tasks) verdicts.push(...(await decideEach(context, [each])));
+      return verdicts;
+    }
+    context.logger.error('decision.failed', { task_run_id: task.id, error });
+    const failure = templateFailure(`the task cannot be decided: ${messageOf(error)}`);
+    return [{ key: task.key, version: task.version, verdict: { kind: 'fail', failure } }];
+  }
+}
+
+function decideTogether(context: EngineContext, tasks: readonly TaskRow[]): Promise<KeyedVerdict[]> {
   const { store, plans, scopes, clock } = context;
-  const verdicts = await store.read(async (tx) => {
-    const tasks = await tx.tasks.undecided(BATCH);
+  return store.read(async (tx) => {
     const runs = new Map(
       (await tx.runs.byKeys([...new Set(tasks.map((task) => task.run_key))])).map((run) => [run.key, run]),
     );
@@ -49,14 +81,9 @@ async function decideBatch(context: EngineContext): Promise<number> {
       }),
     }));
   });
-  if (verdicts.length > 0) await context.committer.commit((work) => applyVerdicts(work, verdicts));
-  return verdicts.length;
 }
 
-async function applyVerdicts(
-  work: Work,
-  verdicts: readonly { readonly key: number; readonly version: number; readonly verdict: Verdict }[],
-): Promise<void> {
+async function applyVerdicts(work: Work, verdicts: readonly KeyedVerdict[]): Promise<void> {
   const tasks = new Map((await work.tasks(verdicts.map(({ key }) => key))).map((task) => [task.key, task]));
   for (const { key, version, verdict } of verdicts) {
     const task = tasks.get(key);
@@ -74,7 +101,7 @@ async function finishBatch(context: EngineContext): Promise<number> {
     const list = [];
     for (const run of runs) {
       const plan = await plans.of(run, tx);
-      if (plan !== null) list.push({ key: run.key, ...(await workOutOutputs(context, tx, { run, plan })) });
+      if (plan !== null) list.push({ key: run.key, ...(await outputsOrFailure(context, tx, { run, plan })) });
     }
     return list;
   });
@@ -97,6 +124,27 @@ async function finishBatch(context: EngineContext): Promise<number> {
   return results.length;
 }
 
+/** A run whose outputs cannot be worked out fails alone and keeps no other from ending. */
+async function outputsOrFailure(
+  ...[context, tx, subject]: Parameters<typeof workOutOutputs>
+): ReturnType<typeof workOutOutputs> {
+  try {
+    return await workOutOutputs(context, tx, subject);
+  } catch (error) {
+    context.logger.error('outputs.failed', { run_id: subject.run.id, error });
+    const failure = templateFailure(`the outputs cannot be worked out: ${messageOf(error)}`);
+    return { outputs: {}, failure };
+  }
+}
+
+function templateFailure(message: string): TaskFailure {
+  return { class: 'template', code: 'TEMPLATE_FAILED', message };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** Every output by itself: null where a task it names did not succeed, an error where the template is wrong (SPEC S1.2). */
 async function workOutOutputs(
   { scopes }: EngineContext,
@@ -116,11 +164,7 @@ async function workOutOutputs(
       outputs[name] = value.render(scope) ?? null;
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
-      failure ??= {
-        class: 'template',
-        code: 'TEMPLATE_FAILED',
-        message: `outputs.${name}: ${error.message}`,
-      };
+      failure ??= templateFailure(`outputs.${name}: ${error.message}`);
     }
   }
   return { outputs, failure };

@@ -1,7 +1,7 @@
 /** Plans by workflow version, kept in memory. A version never changes, so a plan never goes stale. */
 import { invariant } from '../base/invariant.ts';
 import type { HandlerCatalog } from '../definition/handler-spec.ts';
-import type { Task, Workflow } from '../definition/workflow.ts';
+import { hashWorkflow, type Task, type Workflow } from '../definition/workflow.ts';
 import type { RunRow, TaskRow } from '../stores/rows.ts';
 import type { Tx } from '../stores/store.ts';
 import { buildPlan, type Plan, type PlannedTask, planTask } from './plan.ts';
@@ -11,18 +11,23 @@ const PLANS_MAX = 200;
 /** Finds or builds the plan of a run or task. */
 export class Plans {
   readonly #handlers: HandlerCatalog;
+  readonly #onPlan: (workflow: Workflow) => void;
   readonly #plans = new Map<string, Plan>();
 
-  constructor(handlers: HandlerCatalog) {
+  /** `onPlan` hears of every workflow before any task of it is handed out here. */
+  constructor(handlers: HandlerCatalog, onPlan: (workflow: Workflow) => void = () => {}) {
     this.#handlers = handlers;
+    this.#onPlan = onPlan;
   }
 
-  /** The plan of a stored version. */
+  /** The plan of a version that is being stored. One that was rolled back may have left a plan under the same number. */
   ensure(version: number, workflow: Workflow): Plan {
-    return this.#plans.get(`${workflow.name}@${version}`) ?? this.#add(version, workflow);
+    const known = this.#plans.get(`${workflow.name}@${version}`);
+    return known !== undefined && isSame(known.workflow, workflow) ? known : this.#add(version, workflow);
   }
 
   #add(version: number, workflow: Workflow): Plan {
+    this.#onPlan(workflow);
     const plan = buildPlan(workflow, this.#handlers);
     this.#plans.set(`${workflow.name}@${version}`, plan);
     if (this.#plans.size > PLANS_MAX) {
@@ -65,4 +70,8 @@ export class Plans {
   single(id: string, task: Task): PlannedTask {
     return planTask(id, task, this.#handlers);
   }
+}
+
+function isSame(one: Workflow, other: Workflow): boolean {
+  return one === other || hashWorkflow(one) === hashWorkflow(other);
 }

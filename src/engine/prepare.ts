@@ -1,41 +1,33 @@
 /** Settlements as workers send them → ready to be written: outputs checked, payloads stored, content digested. */
 import { createHash } from 'node:crypto';
-import { RelayError } from '../base/errors.ts';
+import { isStoreError, RelayError } from '../base/errors.ts';
 import { classify } from '../domain/failure.ts';
 import type { BlobStore } from '../stores/blob-store.ts';
 import { checkOutput } from '../worker/check-output.ts';
 import type { OutputSpec, Settlement } from '../worker/work-source.ts';
+import type { NamedTask, WrittenTasks } from './new-tasks.ts';
 import { storeBytes, storeJson } from './payload.ts';
 import type { PreparedSettlement } from './settle.ts';
 
 /** Prepares one settlement. `outputOf` tells what the task wants its output to be. */
 export async function prepareSettlement(
   settlement: Settlement,
-  { blobs, outputOf }: { blobs: BlobStore; outputOf: (lease_id: string) => Promise<OutputSpec | null> },
+  context: {
+    readonly blobs: BlobStore;
+    readonly outputOf: (lease_id: string) => Promise<OutputSpec | null>;
+    readonly readTasks: (lease_id: string, tasks: WrittenTasks) => Promise<readonly NamedTask[]>;
+  },
 ): Promise<PreparedSettlement> {
   const { lease_id } = settlement;
   const usage = settlement.usage ?? null;
   const digest = digestOf(settlement);
+  if (digest === null) {
+    const problem = { problem: 'not_json', message: 'what the worker sent is not JSON' } as const;
+    return refusedOutput(lease_id, { digest: 'not_json', usage, problem });
+  }
   switch (settlement.kind) {
-    case 'complete': {
-      const spec = await outputOf(lease_id);
-      const problem = spec === null ? null : await checkOutput(spec, settlement.output);
-      if (problem !== null) return refusedOutput(lease_id, { digest, usage, problem });
-      try {
-        const output = await storeJson(settlement.output, blobs);
-        const files = await Promise.all(
-          (settlement.artifacts ?? []).map(async ({ name, bytes, content_type }) => ({
-            name,
-            payload: await storeBytes(bytes, content_type, blobs),
-          })),
-        );
-        return { kind: 'complete', lease_id, digest, usage, output, files };
-      } catch (error) {
-        if (!(error instanceof RelayError)) throw error;
-        const problem = { problem: 'too_long', message: error.message } as const;
-        return refusedOutput(lease_id, { digest, usage, problem });
-      }
-    }
+    case 'complete':
+      return prepareCompletion(settlement, { ...context, digest });
     case 'fail':
       return { kind: 'fail', lease_id, digest, usage, failure: settlement.failure };
     case 'release':
@@ -49,6 +41,32 @@ export async function prepareSettlement(
         status: settlement.status,
         question: settlement.question,
       };
+  }
+}
+
+async function prepareCompletion(
+  settlement: Extract<Settlement, { kind: 'complete' }>,
+  { blobs, outputOf, readTasks, digest }: Parameters<typeof prepareSettlement>[1] & { digest: string },
+): Promise<PreparedSettlement> {
+  const { lease_id, usage = null, enqueue, context } = settlement;
+  const spec = await outputOf(lease_id);
+  const problem = spec === null ? null : await checkOutput(spec, settlement.output);
+  if (problem !== null) return refusedOutput(lease_id, { digest, usage, problem });
+  try {
+    const output = await storeJson(settlement.output, blobs);
+    const files = await Promise.all(
+      (settlement.artifacts ?? []).map(async ({ name, bytes, content_type }) => ({
+        name,
+        payload: await storeBytes(bytes, content_type, blobs),
+      })),
+    );
+    const tasks = enqueue === undefined ? [] : await readTasks(lease_id, enqueue);
+    const companions = tasks.length === 0 && context === undefined ? null : { tasks, notes: context ?? [] };
+    return { kind: 'complete', lease_id, digest, usage, output, files, companions };
+  } catch (error) {
+    if (!(error instanceof RelayError) || isStoreError(error)) throw error;
+    const kind = error.code === 'PAYLOAD_TOO_LARGE' ? 'too_long' : 'schema';
+    return refusedOutput(lease_id, { digest, usage, problem: { problem: kind, message: error.message } });
   }
 }
 
@@ -70,10 +88,19 @@ function refusedOutput(
   };
 }
 
-function digestOf(settlement: Settlement): string {
+/** Tells a repeat from another content. Files count with their hash. Null when the content is not JSON (a circle, a bigint). */
+function digestOf(settlement: Settlement): string | null {
   const { lease_id: _, usage: __, ...content } = settlement;
-  const text = JSON.stringify(content, (_key, value) =>
-    value instanceof Uint8Array ? createHash('sha256').update(value).digest('hex') : value,
-  );
-  return createHash('sha1').update(text).digest('base64');
+  const isWithFiles = settlement.kind === 'complete' && settlement.artifacts !== undefined;
+  try {
+    const text = isWithFiles ? JSON.stringify(content, hashBytes) : JSON.stringify(content);
+    return createHash('sha1').update(text).digest('base64');
+  } catch {
+    // One worker's mistake must not fail the others of its batch; it is told as an output error.
+    return null;
+  }
+}
+
+function hashBytes(_key: string, value: unknown): unknown {
+  return value instanceof Uint8Array ? createHash('sha256').update(value).digest('hex') : value;
 }

@@ -2,6 +2,7 @@
 import type { TaskFailure } from '../domain/failure.ts';
 import { decideAfterLoss, type Random } from '../domain/retry.ts';
 import type { TaskRow } from '../stores/rows.ts';
+import { cleanText } from '../worker/clean-text.ts';
 import type { Heartbeat, HeartbeatAnswer } from '../worker/work-source.ts';
 import { advance } from './advance.ts';
 import { DEADLINE_GRACE_MS } from './claim.ts';
@@ -72,7 +73,7 @@ function extendOne(work: Work, task: TaskRow, beat: Heartbeat): HeartbeatAnswer 
   work.change(task);
   const before = task.progress;
   if (beat.progress !== undefined) task.progress = beat.progress;
-  if (beat.message !== undefined) task.message = beat.message.slice(0, 1_000);
+  if (beat.message !== undefined) task.message = cleanText(beat.message, 1_000);
   if (beat.progress !== undefined || beat.checkpoint !== undefined) task.releases = 0;
   if (task.status === 'LEASED') {
     work.move(task, 'RUNNING', { event: 'task.running' });

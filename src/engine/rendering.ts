@@ -1,4 +1,5 @@
 /** Leased rows → leases with their config rendered, from committed data only and after the commit (SPEC S2.4). */
+import { isStoreError } from '../base/errors.ts';
 import type { TaskFailure } from '../domain/failure.ts';
 import type { RunRow, TaskRow } from '../stores/rows.ts';
 import type { Store, Tx } from '../stores/store.ts';
@@ -21,11 +22,33 @@ export interface Rendered {
   readonly failed: readonly { readonly lease_id: string; readonly failure: TaskFailure }[];
 }
 
-/** Renders the inputs of leases. A template that fails ends its attempt; the others are not touched by it. */
-export async function renderLeases(
-  leased: readonly Leased[],
-  context: { store: Store; plans: Plans; scopes: Scopes },
-): Promise<Rendered> {
+interface RenderContext {
+  readonly store: Store;
+  readonly plans: Plans;
+  readonly scopes: Scopes;
+}
+
+/** Renders the inputs of leases. What fails ends its own attempt; the others are not touched by it. */
+export async function renderLeases(leased: readonly Leased[], context: RenderContext): Promise<Rendered> {
+  try {
+    return await renderTogether(leased, context);
+  } catch (error) {
+    if (isStoreError(error)) throw error;
+    if (leased.length === 1) {
+      const message = `the input cannot be put together: ${error instanceof Error ? error.message : error}`;
+      const failure: TaskFailure = { class: 'template', code: 'TEMPLATE_FAILED', message };
+      return { leases: [], failed: [{ lease_id: leased[0]?.task.lease_id ?? '', failure }] };
+    }
+    const parts: Rendered[] = [];
+    for (const each of leased) parts.push(await renderLeases([each], context));
+    return {
+      leases: parts.flatMap(({ leases }) => leases),
+      failed: parts.flatMap(({ failed }) => failed),
+    };
+  }
+}
+
+async function renderTogether(leased: readonly Leased[], context: RenderContext): Promise<Rendered> {
   const planned = new Map<Leased, PlannedTask>();
   const render = async (tx: Tx | null): Promise<Rendered> => {
     const templated = leased.filter((each) => planned.get(each)?.config.isLiteral === false);

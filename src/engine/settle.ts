@@ -12,8 +12,10 @@ import {
 import type { AttemptRow, TaskRow } from '../stores/rows.ts';
 import type { Question, SettlementResult, Usage } from '../worker/work-source.ts';
 import { cancelTask, stopReasonOf } from './advance.ts';
+import { addCompanions, type Companions, refuseCompanions } from './companions.ts';
 import { parseLeaseId } from './lease-id.ts';
 import type { StoredPayload } from './payload.ts';
+import type { Plans } from './plans.ts';
 import { addUsage } from './usage.ts';
 import type { Work } from './work.ts';
 
@@ -23,7 +25,12 @@ export type PreparedSettlement = {
   readonly digest: string;
   readonly usage: Usage | null;
 } & (
-  | { readonly kind: 'complete'; readonly output: StoredPayload; readonly files: readonly NamedPayload[] }
+  | {
+      readonly kind: 'complete';
+      readonly output: StoredPayload;
+      readonly files: readonly NamedPayload[];
+      readonly companions: Companions | null;
+    }
   | { readonly kind: 'fail'; readonly failure: TaskFailure }
   | { readonly kind: 'release'; readonly delay_ms: number }
   | { readonly kind: 'pause'; readonly status: 'BLOCKED' | 'WAITING_INPUT'; readonly question: Question }
@@ -39,7 +46,7 @@ export interface NamedPayload {
 export async function settle(
   work: Work,
   settlements: readonly PreparedSettlement[],
-  random: Random,
+  context: { readonly random: Random; readonly plans: Plans },
 ): Promise<SettlementResult[]> {
   const places = settlements.map((settlement) => parseLeaseId(settlement.lease_id));
   const tasks = new Map(
@@ -54,9 +61,26 @@ export async function settle(
     else if (mustEnd(work, task)) {
       cancelTask(work, task, stopReasonOf(work.runOf(task)));
       results.push(await answerStale(work, task, settlement));
-    } else results.push(apply(work, task, settlement, random));
+    } else results.push(await applyWhole(work, task, settlement, context));
   }
   return results;
+}
+
+/** A completion whose tasks or notes cannot be added has not done what it says: its attempt fails. */
+async function applyWhole(
+  work: Work,
+  task: TaskRow,
+  settlement: PreparedSettlement,
+  { random, plans }: { random: Random; plans: Plans },
+): Promise<SettlementResult> {
+  if (settlement.kind !== 'complete' || settlement.companions === null)
+    return apply(work, task, settlement, random);
+  const { lease_id, digest, usage, companions } = settlement;
+  const failure = await refuseCompanions(work, task, companions);
+  if (failure !== null) return apply(work, task, { kind: 'fail', lease_id, digest, usage, failure }, random);
+  const result = apply(work, task, settlement, random);
+  await addCompanions(work, task, { companions, plans });
+  return result;
 }
 
 /** The run was stopped and its sweep has not come to this task yet: the stop was first, so it wins (SPEC S5.8). */

@@ -7,6 +7,7 @@ import type { RunRow, TaskRow } from '../stores/rows.ts';
 import type { Tx } from '../stores/store.ts';
 import { advance, badEnd, becomeEligible } from './advance.ts';
 import { newRunRow, newTaskRow } from './new-rows.ts';
+import type { NamedTask } from './new-tasks.ts';
 import type { Plan, PlannedTask } from './plan.ts';
 import type { Plans } from './plans.ts';
 import { OPEN_RUN_SETTINGS, settingsOf } from './run-settings.ts';
@@ -137,49 +138,78 @@ export async function submitOpen(
 export async function enqueueTasks(
   work: Work,
   run: RunRow,
-  list: readonly { readonly id: string; readonly task: Task }[],
+  list: readonly NamedTask[],
   plans: Plans,
 ): Promise<TaskRow[]> {
   if (isTerminal(run.status)) throw new RelayError('RUN_TERMINAL', `run ${run.id} is ${run.status}`);
+  if (run.cancelled === 1) throw new RelayError('RUN_TERMINAL', `run ${run.id} is being cancelled`);
+  await checkNewTasks(work, run, list);
+  const created = await addTasks(work, run, list, plans);
+  await advance(work);
+  return created;
+}
+
+/** Refuses ids that the run has already and dependencies that it does not have; gives the rows that are named. */
+export async function checkNewTasks(
+  work: Work,
+  run: RunRow,
+  list: readonly NamedTask[],
+): Promise<Map<string, TaskRow>> {
   const names = [...new Set(list.flatMap(({ id, task }) => [id, ...task.needs]))];
-  const known = new Map(
-    (await work.adopt(await work.tx.tasks.byTaskIds(run.key, names))).map((row) => [row.task_id, row]),
-  );
-  const created: TaskRow[] = [];
+  const rows = await work.adopt(await work.tx.tasks.byTaskIds(run.key, names));
+  const known = new Set(rows.map((row) => row.task_id));
   for (const { id, task } of list) {
     if (known.has(id))
       throw new RelayError('USAGE', `the run has a task \`${id}\` already`, { hint: 'choose another id' });
-    const parents = [...new Set(task.needs)].map((need) => {
-      const parent = known.get(need);
-      if (parent === undefined)
-        throw new RelayError('USAGE', `\`${id}\` needs \`${need}\`, which the run does not have`);
-      return parent;
-    });
-    const row = await insertOne(work, run, { id, task, parents }, plans);
+    const missing = task.needs.find((need) => !known.has(need));
+    if (missing !== undefined)
+      throw new RelayError('USAGE', `\`${id}\` needs \`${missing}\`, which the run does not have`);
+    known.add(id);
+  }
+  return new Map(rows.map((row) => [row.task_id, row]));
+}
+
+/** Adds tasks that were checked; what follows from it is for the caller to advance. */
+export async function addTasks(
+  work: Work,
+  run: RunRow,
+  list: readonly NamedTask[],
+  plans: Plans,
+): Promise<TaskRow[]> {
+  // Parents that have still to tell their children will tell new ones too: for these they have not ended yet.
+  const telling = run.n_cursors === 0 ? [] : await work.tx.cursors.ofRun(run.key);
+  const unlocking = new Set(telling.filter(({ kind }) => kind === 'unlock').map(({ subject }) => subject));
+  for (const { key } of work.ended) unlocking.add(key);
+  const known = await checkNewTasks(work, run, list);
+  const created: TaskRow[] = [];
+  for (const { id, task } of list) {
+    const parents = [...new Set(task.needs)].flatMap((need) => known.get(need) ?? []);
+    const row = await insertOne(work, run, { id, task, parents, unlocking }, plans);
     known.set(id, row);
     created.push(row);
   }
-  await advance(work);
   return created;
 }
 
 async function insertOne(
   work: Work,
   run: RunRow,
-  entry: { id: string; task: Task; parents: readonly TaskRow[] },
+  entry: { id: string; task: Task; parents: readonly TaskRow[]; unlocking: ReadonlySet<number> },
   plans: Plans,
 ): Promise<TaskRow> {
   const planned = plans.single(entry.id, entry.task);
   const queue_key = await queueOf(work.tx, planned);
-  const open = entry.parents.filter((parent) => !isTerminal(parent.status));
+  const isOpen = ({ status, key }: TaskRow): boolean => !isTerminal(status) || entry.unlocking.has(key);
+  const open = entry.parents.filter(isOpen);
+  const ended = entry.parents.filter((parent) => !isOpen(parent));
   const spec = JSON.stringify(entry.task);
   const row = newTaskRow({ id: newTaskRunId(), run, planned, queue_key, deps: open.length, spec });
-  row.deps_ok = entry.parents.filter((parent) => parent.status === 'SUCCESS').length;
+  row.deps_ok = ended.filter((parent) => parent.status === 'SUCCESS').length;
   row.key = (await work.tx.tasks.insert([row]))[0] ?? 0;
   await work.tx.tasks.link(entry.parents.map((parent) => [parent.key, row.key] as const));
   work.created(run, [row]);
   work.note(row, { event: 'task.enqueued' });
-  const bad = entry.parents.flatMap((parent) => badEnd(parent) ?? [])[0];
+  const bad = ended.flatMap((parent) => badEnd(parent) ?? [])[0];
   if (bad !== undefined && row.is_finally === 0)
     work.move(row, 'SKIPPED', { event: 'task.skipped', reason: bad });
   else if (open.length === 0) becomeEligible(work, row, entry.parents.length > 0);

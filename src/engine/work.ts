@@ -176,6 +176,11 @@ export class Work {
     this.#changedRuns.add(run);
   }
 
+  /** How many rows of the queue table this work takes out. */
+  get queueRemovals(): number {
+    return this.#queueRemovals.length;
+  }
+
   /** Tasks that became claimable in this work. */
   newlyClaimable(): readonly TaskRow[] {
     return [...this.#queueAdds.keys()];

@@ -1,7 +1,7 @@
 /** Large payloads outside the database, named by their content. A blob is durable before anything refers to it (I3). */
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { RelayError } from '../base/errors.ts';
 
 /** Keeps bytes under the hash of their content. */
@@ -9,6 +9,8 @@ export interface BlobStore {
   put(bytes: Uint8Array): Promise<string>;
   get(ref: string): Promise<Uint8Array>;
   remove(ref: string): Promise<void>;
+  /** Blobs that were last stored before a time. Storing one again makes it young. */
+  olderThan(time: number): Promise<readonly string[]>;
 }
 
 /** Blobs as files, two levels deep. */
@@ -45,6 +47,17 @@ export class FileBlobStore implements BlobStore {
 
   async remove(ref: string): Promise<void> {
     await rm(this.#path(ref), { force: true });
+  }
+
+  async olderThan(time: number): Promise<readonly string[]> {
+    const refs: string[] = [];
+    for (const name of await readdir(this.#folder, { recursive: true }).catch(() => [])) {
+      const ref = basename(name);
+      if (!/^[0-9a-f]{64}$/.test(ref)) continue;
+      const found = await stat(this.#path(ref)).catch(() => null);
+      if (found !== null && found.mtimeMs < time) refs.push(ref);
+    }
+    return refs;
   }
 
   #path(ref: string): string {

@@ -141,7 +141,8 @@ export interface ArtifactRow {
 
 /** A committed change. */
 export interface EventRow {
-  readonly seq: number;
+  /** Where the event stands, in a spelling that only its store understands. */
+  readonly cursor: string;
   readonly run_id: string | null;
   readonly task_run_id: string | null;
   readonly task_id: string | null;
@@ -209,4 +210,40 @@ export interface IdempotencyRow {
   readonly answer: string;
   readonly run_key: number | null;
   readonly created_at: number;
+}
+
+/** A right to call the server. The token itself is known to its owner only. */
+export interface TokenRow {
+  readonly id: string;
+  readonly name: string;
+  /** JSON list of scopes. */
+  readonly scopes: string;
+  /** SHA-256 of the token, in hex. */
+  readonly hash: string;
+  readonly created_at: number;
+  readonly last_used_at: number | null;
+  readonly revoked_at: number | null;
+}
+
+/** How much there is to do, for gauges. */
+export interface StatsRow {
+  /** Rows that can be claimed now. */
+  readonly queued: number;
+  /** When the oldest run with something to claim was created. */
+  readonly oldest_at: number | null;
+  readonly leased: number;
+  readonly asking: number;
+  /** Timers that are not due yet. */
+  readonly delayed: number;
+}
+
+/** A stretch of an attempt's log, with the task it belongs to. */
+export interface RunLogRow {
+  readonly key: number;
+  readonly task_run_id: string;
+  readonly task_id: string;
+  readonly attempt: number;
+  readonly at: number;
+  readonly stream: string;
+  readonly text: string;
 }

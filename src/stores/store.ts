@@ -10,9 +10,12 @@ import type {
   CursorRow,
   EventRow,
   IdempotencyRow,
+  RunLogRow,
   RunRow,
+  StatsRow,
   TaskRow,
   TimerRow,
+  TokenRow,
   WorkerRow,
   WorkflowRow,
 } from './rows.ts';
@@ -54,7 +57,8 @@ export interface RunFilter {
 
 /** Which events a page wants. */
 export interface EventFilter {
-  readonly after: number;
+  /** The cursor of the last event seen; without one, from the beginning. */
+  readonly after?: string;
   readonly run_key?: number;
   readonly types?: readonly string[];
   readonly limit: number;
@@ -129,7 +133,9 @@ export interface Tx {
   };
   readonly cursors: {
     add(rows: readonly Omit<CursorRow, 'key'>[]): Promise<void>;
+    /** Unlocks before stops and cancels, then oldest first. */
     first(limit: number): Promise<CursorRow[]>;
+    ofRun(run_key: number): Promise<CursorRow[]>;
     move(key: number, position: number): Promise<void>;
     remove(keys: readonly number[]): Promise<void>;
   };
@@ -158,11 +164,18 @@ export interface Tx {
       task_key: number,
       page: { after: number; limit: number },
     ): Promise<{ key: number; attempt: number; at: number; stream: string; text: string }[]>;
+    pageOfRun(run_key: number, page: { after: number; limit: number }): Promise<RunLogRow[]>;
   };
   readonly events: {
     append(rows: readonly NewEvent[]): Promise<void>;
+    /** Never passes over an event that is committed later (SPEC S12.2). A text that is no cursor of this store is USAGE. */
     page(filter: EventFilter): Promise<EventRow[]>;
-    bounds(): Promise<{ oldest: number; newest: number }>;
+    /** Whether events after a cursor have been pruned with everything before it. */
+    isExpired(cursor: string): Promise<boolean>;
+    /** The cursor behind which everything is yet to come; `0` is the beginning. */
+    newest(): Promise<string>;
+    /** About how many there are; cheap, and too high where some have been pruned. */
+    estimate(): Promise<number>;
   };
   readonly contexts: {
     insert(
@@ -179,6 +192,19 @@ export interface Tx {
     save(row: WorkerRow): Promise<void>;
     list(): Promise<WorkerRow[]>;
     remove(id: string): Promise<void>;
+  };
+  readonly tokens: {
+    insert(row: TokenRow): Promise<void>;
+    byHash(hash: string): Promise<TokenRow | null>;
+    list(): Promise<TokenRow[]>;
+    /** Ends a token; one that has ended already stays as it is. */
+    revoke(id: string, at: number): Promise<void>;
+    touch(id: string, at: number): Promise<void>;
+  };
+  readonly stats: {
+    handOut(now: number): Promise<StatsRow>;
+    /** Runs by status. */
+    runs(): Promise<{ status: string; n: number }[]>;
   };
 }
 

@@ -13,6 +13,8 @@ export interface ContextHost {
   readonly workdir: string;
   readonly redact: (text: string) => string;
   log(attempt: Attempt, stream: LogChunk['stream'], text: string): void;
+  /** An attempt has told how far it is. */
+  readonly onProgress?: () => void;
 }
 
 /** The context of one attempt. */
@@ -82,6 +84,7 @@ class AttemptContext<Config> implements HandlerContext<Config> {
       const progress = Math.min(Math.max(fraction, 0), 1);
       const said = message === undefined ? {} : { message: this.#host.redact(message) };
       this.#attempt.tell({ progress, ...said });
+      this.#host.onProgress?.();
     };
   }
 

@@ -52,6 +52,11 @@ export class LeaseKeeper {
     this.#deadlineAt = Math.min(this.#deadlineAt, deadlineOf(attempt));
   }
 
+  /** Sends the next heartbeat by a moment, not later. */
+  beatBy(at: number): void {
+    this.#beatAt = Math.min(this.#beatAt, at);
+  }
+
   remove(leaseId: string): void {
     this.#held.delete(leaseId);
   }

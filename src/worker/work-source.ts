@@ -57,6 +57,14 @@ export interface NewArtifact {
   readonly bytes: Uint8Array;
 }
 
+/** A context snapshot that an attempt leaves. */
+export interface NewNote {
+  readonly data: unknown;
+  readonly label?: string;
+  /** The snapshot that this one follows. */
+  readonly parent_id?: string;
+}
+
 /** How an attempt ended, as the worker reports it. */
 export type Settlement =
   | {
@@ -65,6 +73,10 @@ export type Settlement =
       readonly output: unknown;
       readonly usage?: Usage;
       readonly artifacts?: readonly NewArtifact[];
+      /** Tasks for the run, by id, added in the same transaction (SPEC S4.10). */
+      readonly enqueue?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+      /** Notes on the task, appended in the same transaction (SPEC S12.4). */
+      readonly context?: readonly NewNote[];
     }
   | {
       readonly kind: 'fail';

@@ -302,3 +302,29 @@ describe('draining', () => {
     expect(events).toContain('worker.gave_up');
   });
 });
+
+describe('progress', () => {
+  it('travels within the asked time where somebody looks on, and with the next heartbeat elsewhere', async () => {
+    for (const [progressWithinMs, beatsAfterHalfASecond] of [
+      [500, 1],
+      [undefined, 0],
+    ] as const) {
+      const { worker, source, pass } = await startWorker(
+        async ({ progress, signal }) => {
+          progress(0.5, 'half');
+          await untilStopped(signal);
+        },
+        [makeLease({ lease_id: 'one' })],
+        progressWithinMs === undefined ? {} : { progressWithinMs },
+      );
+      await until(() => worker.running === 1);
+      await settle();
+      await pass(500);
+      expect(source.beats).toHaveLength(beatsAfterHalfASecond);
+      if (beatsAfterHalfASecond > 0)
+        expect(source.beats[0]?.[0]).toMatchObject({ progress: 0.5, message: 'half' });
+      await pass(9_500);
+      expect(source.beats.length).toBeGreaterThan(0);
+    }
+  });
+});

@@ -27,6 +27,8 @@ export interface WorkerOptions {
   readonly workdir: string;
   /** How long running handlers may finish after `drain`. */
   readonly shutdownGraceMs: number;
+  /** Progress travels within this time, where somebody looks on; otherwise with the next ordinary heartbeat. */
+  readonly progressWithinMs?: number;
   /** Masks secrets in logs and errors. */
   readonly redact?: (text: string) => string;
 }
@@ -69,7 +71,7 @@ export class Worker implements Service {
     const onDueAt = (at: number): void => this.#alarm.setBy(at);
     this.#logs = new LogShipper({ source, clock, logger, redact, onDueAt });
     const log: AttemptHost['log'] = (attempt, stream, text) => this.#logs.add(attempt, stream, text);
-    this.#host = { handlers, clock, env, workdir, redact, log };
+    this.#host = { handlers, clock, env, workdir, redact, log, onProgress: () => this.#hurryBeat() };
   }
 
   /** Handlers at work now. */
@@ -85,9 +87,9 @@ export class Worker implements Service {
   }
 
   /** Takes no new work; what runs may finish within the grace and is then released. Resolves when all is handed over. */
-  async drain(): Promise<void> {
+  async drain(graceMs = this.#options.shutdownGraceMs): Promise<void> {
     if (!this.#isDraining) {
-      this.#drainEndsAt = this.#options.clock.monotonic() + this.#options.shutdownGraceMs;
+      this.#drainEndsAt = this.#options.clock.monotonic() + graceMs;
       this.#alarm.setBy(this.#drainEndsAt);
       this.#exchange.interrupt();
       this.#rouse();
@@ -95,8 +97,8 @@ export class Worker implements Service {
     await this.#left;
   }
 
-  async stop(): Promise<void> {
-    await this.drain();
+  async stop(graceMs?: number): Promise<void> {
+    await this.drain(graceMs);
     this.#alarm.clear();
   }
 
@@ -184,6 +186,14 @@ export class Worker implements Service {
   async #sendAhead(settlements: readonly Settlement[]): Promise<void> {
     if (this.#logs.hasReady) await this.#logs.send();
     await this.#keeper.sendCheckpoints(settlements);
+  }
+
+  #hurryBeat(): void {
+    const { clock, progressWithinMs } = this.#options;
+    if (progressWithinMs === undefined) return;
+    const at = clock.monotonic() + progressWithinMs;
+    this.#keeper.beatBy(at);
+    this.#alarm.setBy(at);
   }
 
   #giveUp(): void {

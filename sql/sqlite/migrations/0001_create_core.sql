@@ -61,7 +61,12 @@ create table task_runs (
   run_key integer not null,
   task_id text not null,
   map_index integer,
-  status text not null default 'PENDING' check (status in ('PENDING', 'READY', 'QUEUED', 'LEASED', 'RUNNING', 'BLOCKED', 'WAITING_INPUT', 'SUCCESS', 'FAILED', 'CANCELLED', 'SKIPPED')),
+  status text not null default 'PENDING' check (
+    -- A chain of comparisons, the usual ones first: `in` would cost a microsecond with every change.
+    status = 'SUCCESS' or status = 'RUNNING' or status = 'QUEUED' or status = 'PENDING'
+    or status = 'READY' or status = 'LEASED' or status = 'FAILED' or status = 'SKIPPED'
+    or status = 'CANCELLED' or status = 'BLOCKED' or status = 'WAITING_INPUT'
+  ),
   waiting_for text default 'dependency',
   reason text,
   undecided integer not null default 0,
@@ -102,7 +107,7 @@ create table task_runs (
   error text,
   usage text,
   spec text,
-  check ((status in ('LEASED', 'RUNNING')) = (lease_id is not null and leased_by is not null and lease_expires_at is not null))
+  check ((status = 'RUNNING' or status = 'LEASED') = (lease_id is not null and leased_by is not null and lease_expires_at is not null))
 );
 create index task_runs_by_run on task_runs (run_key, key);
 create index task_runs_leased on task_runs (lease_expires_at) where lease_id is not null;

@@ -56,3 +56,11 @@ from attempt_logs
 where task_key = ?1 and key > ?2
 order by key
 limit ?3;
+
+-- name: logs.page_of_run
+select l.key, t.id as task_run_id, t.task_id, l.attempt, l.at, l.stream, l.text
+from attempt_logs l
+join task_runs t on t.key = l.task_key
+where t.run_key = ?1 and l.key > ?2
+order by l.key
+limit ?3;

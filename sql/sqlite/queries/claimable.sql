@@ -36,11 +36,12 @@ limit ?2;
 
 -- name: claimable.of_run
 -- For a process that works on one run alone; found through the run, because the table is ordered for everybody.
+-- ?1 run, ?2 queues as JSON or null, ?3 limit
 select c.queue_key, c.rank, c.task_key, c.run_key
 from claimable c
-where c.run_key = ?1
+where c.run_key = ?1 and (?2 is null or c.queue_key in (select value from json_each(?2)))
 order by c.rank, c.task_key
-limit ?2;
+limit ?3;
 
 -- name: claimable.count
 select count(*) as n from claimable;

@@ -2,7 +2,7 @@
 
 -- name: events.page
 -- ?1 after, ?2 types as JSON or null, ?3 limit
-select e.seq, r.id as run_id, t.id as task_run_id, t.task_id, e.type, e.at, e.data
+select cast(e.seq as text) as cursor, r.id as run_id, t.id as task_run_id, t.task_id, e.type, e.at, e.data
 from events e
 left join runs r on r.key = e.run_key
 left join task_runs t on t.key = e.task_key
@@ -12,7 +12,7 @@ limit ?3;
 
 -- name: events.page_of_run
 -- ?1 after, ?2 types as JSON or null, ?3 limit, ?4 run
-select e.seq, r.id as run_id, t.id as task_run_id, t.task_id, e.type, e.at, e.data
+select cast(e.seq as text) as cursor, r.id as run_id, t.id as task_run_id, t.task_id, e.type, e.at, e.data
 from events e indexed by events_by_run
 left join runs r on r.key = e.run_key
 left join task_runs t on t.key = e.task_key
@@ -20,5 +20,12 @@ where e.run_key = ?4 and e.seq > ?1 and (?2 is null or e.type in (select value f
 order by e.seq
 limit ?3;
 
--- name: events.bounds
-select coalesce((select min(seq) from events), 0) as oldest, coalesce((select max(seq) from events), 0) as newest;
+-- name: events.is_expired
+-- Something after the cursor was pruned, and nothing before it is left.
+select coalesce((select min(seq) from events), 0) - 1 > ?1 as is_expired;
+
+-- name: events.newest
+select cast(max(seq) as text) as cursor from events;
+
+-- name: events.estimate
+select coalesce((select max(seq) from events) - (select min(seq) from events) + 1, 0) as n;

@@ -21,7 +21,11 @@ select j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4
 from json_each(?1) j;
 
 -- name: cursors.first
-select key, kind, run_key, subject, position, data from cursors order by key limit ?1;
+-- Children of a failure are told before the run is swept, so that they are skipped and not cancelled.
+select key, kind, run_key, subject, position, data from cursors order by kind <> 'unlock', key limit ?1;
+
+-- name: cursors.of_run
+select key, kind, run_key, subject, position, data from cursors where run_key = ?1 order by key;
 
 -- name: cursors.move
 update cursors set position = ?2 where key = ?1;

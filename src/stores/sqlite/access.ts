@@ -1,5 +1,8 @@
 /** How operations reach a connection: named statements, lists as one JSON array, rows as one JSON list. */
+import type { ChangedRow } from '../row-groups.ts';
+import type { RowShape } from '../row-shapes.ts';
 import type { SqlRow, SqlValue } from './driver.ts';
+import type { RowCache } from './row-cache.ts';
 import { insertStatement, updateStatements } from './row-statements.ts';
 
 /** Runs statements on one connection. */
@@ -10,14 +13,16 @@ export interface Statements {
   runText(name: string, sql: string, params: readonly SqlValue[]): void;
   /** Rows that this transaction has read, each with the list it was made from. */
   readonly loaded: Map<object, readonly unknown[]>;
+  /** Rows worth remembering between transactions; only a writer has them. */
+  readonly caches: { readonly runs: RowCache; readonly task_runs: RowCache } | null;
 }
 
 type Column<Row> = keyof Row & string;
 
-/** What can change in a table's rows, and where each column stands in the list a row is read from. */
-export interface Shape<Row> {
-  readonly columns: readonly Column<Row>[];
-  readonly indexOf: Readonly<Record<string, number>>;
+/** A table whose rows are read as lists and written by what has changed. */
+export interface Shape<Row> extends RowShape<Row> {
+  /** Whether a row will be asked for again soon. */
+  readonly isHot: (row: Row) => boolean;
 }
 
 /** The ways in which operations use statements. */
@@ -52,26 +57,52 @@ export class Access {
     ...params: SqlValue[]
   ): Row[] {
     const lists = JSON.parse(this.#sql.all(name, ...params)[0]?.list as string) as unknown[][];
-    return lists.map((list) => {
-      const row = toRow(list);
-      this.#sql.loaded.set(row, list);
-      return row;
-    });
+    return lists.map((list) => this.#made(toRow(list), list));
+  }
+
+  /** Rows by key, from memory where they are known. */
+  byKeys<Row extends object>(shape: Shape<Row>, name: string, keys: readonly number[]): Row[] {
+    const cache = this.#sql.caches?.[shape.table];
+    const rows: Row[] = [];
+    const missing: number[] = [];
+    for (const key of keys) {
+      const list = cache?.get(key);
+      if (list === undefined) missing.push(key);
+      else rows.push(this.#made(shape.toRow(list), list));
+    }
+    return missing.length === 0
+      ? rows
+      : [...rows, ...this.listed(shape.toRow, name, JSON.stringify(missing))];
   }
 
   /** Writes what differs from what was read; a row that was inserted in this transaction is written whole. */
-  save<Row extends { key: number }>(
-    table: string,
-    { columns, indexOf }: Shape<Row>,
-    rows: readonly Row[],
-  ): void {
-    const changedIn = (row: Row): Column<Row>[] => {
+  save<Row extends { key: number }>(shape: Shape<Row>, rows: readonly Row[]): void {
+    const { table, columns, changing } = shape;
+    const cache = this.#sql.caches?.[table];
+    const changes: ChangedRow[] = [];
+    for (const row of rows) {
+      const list = shape.toList(row);
       const before = this.#sql.loaded.get(row);
-      return columns.filter((column) => before === undefined || before[indexOf[column] ?? 0] !== row[column]);
-    };
-    for (const { sql, params } of updateStatements(table, rows, changedIn)) {
+      const changed =
+        before === undefined ? changing : changing.filter((index) => before[index] !== list[index]);
+      if (changed.length > 0) changes.push({ key: row.key, list, changed });
+      cache?.put(row.key, shape.isHot(row) ? list : null);
+      this.#sql.loaded.set(row, list);
+    }
+    for (const { sql, params } of updateStatements(table, columns, changes)) {
       this.#sql.runText(`${table}.save`, sql, params);
     }
+  }
+
+  /** Rows were removed; nothing remembered can be relied on. */
+  forget(): void {
+    this.#sql.caches?.runs.clear();
+    this.#sql.caches?.task_runs.clear();
+  }
+
+  #made<Row extends object>(row: Row, list: readonly unknown[]): Row {
+    this.#sql.loaded.set(row, list);
+    return row;
   }
 
   insertAll<Row extends object>(

@@ -54,7 +54,7 @@ function wrap(name: Driver['name'], binding: Binding): Driver {
       // libsql takes a lone null for named parameters, so its parameters always travel as one list.
       if (name === 'libsql') {
         return {
-          all: (...params) => statement.all(params) as SqlRow[],
+          all: (...params) => withBytes(statement.all(params) as SqlRow[]),
           run: (...params) => void statement.run(params),
         };
       }
@@ -65,6 +65,17 @@ function wrap(name: Driver['name'], binding: Binding): Driver {
     },
     close: () => binding.close(),
   };
+}
+
+/** libsql gives blobs as bare buffers; everybody else in Relay has them as bytes. */
+function withBytes(rows: SqlRow[]): SqlRow[] {
+  for (const row of rows) {
+    for (const name in row) {
+      const value: unknown = row[name];
+      if (value instanceof ArrayBuffer) row[name] = new Uint8Array(value);
+    }
+  }
+  return rows;
 }
 
 /** `node:sqlite` announces itself as experimental on some versions; a user can do nothing about that. */

@@ -31,10 +31,10 @@ export function claimable(access: Access): Tx['claimable'] {
         list.map((row) => [row.queue_key, row.rank, row.task_key]),
       ),
     peek: async (queues, limit) => peek(access, queues, limit),
-    ofRun: async (run_key, queues, limit) =>
-      access
-        .rows<ClaimableRow>('claimable.of_run', run_key, limit)
-        .filter((row) => queues === 'all' || queues.includes(row.queue_key)),
+    ofRun: async (run_key, queues, limit) => {
+      const wanted = queues === 'all' ? null : JSON.stringify(queues);
+      return access.rows<ClaimableRow>('claimable.of_run', run_key, wanted, limit);
+    },
     count: async () => access.one<{ n: number }>('claimable.count')?.n ?? 0,
   };
 }
@@ -66,6 +66,7 @@ export function cursors(access: Access): Tx['cursors'] {
         list.map((row) => [row.kind, row.run_key, row.subject, row.position, row.data]),
       ),
     first: async (limit) => access.rows<CursorRow>('cursors.first', limit),
+    ofRun: async (run_key) => access.rows<CursorRow>('cursors.of_run', run_key),
     move: async (key, position) => access.run('cursors.move', key, position),
     remove: async (keys) => access.many('cursors.remove', keys),
   };

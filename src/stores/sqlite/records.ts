@@ -1,6 +1,15 @@
 /** Everything that is only looked up, in SQLite: workflows, events, context snapshots, idempotency records, workers. */
+import { RelayError } from '../../base/errors.ts';
 import { EVENT_COLUMNS } from '../columns.ts';
-import type { ContextRow, EventRow, IdempotencyRow, WorkerRow, WorkflowRow } from '../rows.ts';
+import type {
+  ContextRow,
+  EventRow,
+  IdempotencyRow,
+  StatsRow,
+  TokenRow,
+  WorkerRow,
+  WorkflowRow,
+} from '../rows.ts';
 import type { Tx } from '../store.ts';
 import type { Access } from './access.ts';
 
@@ -19,15 +28,25 @@ export function workflows(access: Access): Tx['workflows'] {
 export function events(access: Access): Tx['events'] {
   return {
     append: async (list) => access.insertAll('events', EVENT_COLUMNS, list),
-    page: async ({ after, run_key, types, limit }) => {
+    page: async ({ after: cursor, run_key, types, limit }) => {
+      const after = cursor === undefined ? 0 : parseCursor(cursor);
       const wanted = types === undefined ? null : JSON.stringify(types);
       return run_key === undefined
         ? access.rows<EventRow>('events.page', after, wanted, limit)
         : access.rows<EventRow>('events.page_of_run', after, wanted, limit, run_key);
     },
-    bounds: async () =>
-      access.one<{ oldest: number; newest: number }>('events.bounds') ?? { oldest: 0, newest: 0 },
+    isExpired: async (cursor) =>
+      access.one<{ is_expired: number }>('events.is_expired', parseCursor(cursor))?.is_expired === 1,
+    newest: async () => access.one<{ cursor: string }>('events.newest')?.cursor ?? '0',
+    estimate: async () => access.one<{ n: number }>('events.estimate')?.n ?? 0,
   };
+}
+
+/** A cursor is the number of an event. */
+function parseCursor(text: string): number {
+  const seq = Number(text);
+  if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(seq)) return seq;
+  throw new RelayError('USAGE', `\`${text}\` is not a cursor`);
 }
 
 /** Operations on context snapshots. */
@@ -85,5 +104,41 @@ export function workers(access: Access): Tx['workers'] {
       ),
     list: async () => access.rows<WorkerRow>('workers.list'),
     remove: async (id) => access.run('workers.remove', id),
+  };
+}
+
+/** Operations on tokens. */
+export function tokens(access: Access): Tx['tokens'] {
+  return {
+    insert: async (row) =>
+      access.run(
+        'tokens.insert',
+        row.id,
+        row.name,
+        row.scopes,
+        row.hash,
+        row.created_at,
+        row.last_used_at,
+        row.revoked_at,
+      ),
+    byHash: async (hash) => access.one<TokenRow>('tokens.by_hash', hash),
+    list: async () => access.rows<TokenRow>('tokens.list'),
+    revoke: async (id, at) => access.run('tokens.revoke', id, at),
+    touch: async (id, at) => access.run('tokens.touch', id, at),
+  };
+}
+
+/** How much there is to do. */
+export function stats(access: Access): Tx['stats'] {
+  return {
+    handOut: async (now) =>
+      access.one<StatsRow>('stats.hand_out', now) ?? {
+        queued: 0,
+        oldest_at: null,
+        leased: 0,
+        asking: 0,
+        delayed: 0,
+      },
+    runs: async () => access.rows<{ status: string; n: number }>('stats.runs'),
   };
 }

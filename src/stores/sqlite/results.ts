@@ -36,6 +36,7 @@ export function logs(access: Access): Tx['logs'] {
         list.map((row) => [row.task_key, row.attempt, row.at, row.stream, row.text]),
       ),
     page: async (task_key, { after, limit }) => access.rows('logs.page', task_key, after, limit),
+    pageOfRun: async (run_key, { after, limit }) => access.rows('logs.page_of_run', run_key, after, limit),
   };
 }
 

@@ -3,6 +3,7 @@
  * row travels once, as a parameter; the others come from one JSON list, because taking a value out of JSON is most of the cost.
  * Tables and columns come from the code, never from a user.
  */
+import { type ChangedRow, type ChangeGroup, groupChanges, splitColumns } from '../row-groups.ts';
 import type { SqlValue } from './driver.ts';
 
 /** A statement and its parameters. */
@@ -20,7 +21,8 @@ export function insertStatement<Row extends object>(
   rows: readonly Row[],
   isIgnoring = false,
 ): RowStatement {
-  const { shared, own, values } = split(columns, rows);
+  const { shared, own } = splitColumns<Row, Column<Row>>(columns, rows);
+  const values = shared.map((column) => (rows[0]?.[column] ?? null) as SqlValue);
   const places = [
     ...shared.map((_, index) => `?${index + 2}`),
     ...own.map((_, index) => `j.value ->> ${index}`),
@@ -31,51 +33,26 @@ export function insertStatement<Row extends object>(
 }
 
 /** Updates that write only the changed columns of each row; rows with the same changed columns go together. */
-export function updateStatements<Row extends { key: number }>(
+export function updateStatements(
   table: string,
-  rows: readonly Row[],
-  changedIn: (row: Row) => Column<Row>[],
+  columns: readonly string[],
+  rows: readonly ChangedRow[],
 ): readonly RowStatement[] {
-  const groups = new Map<string, { columns: Column<Row>[]; rows: Row[] }>();
-  for (const row of rows) {
-    const changed = changedIn(row);
-    if (changed.length === 0) continue;
-    const name = changed.join();
-    const group = groups.get(name);
-    if (group === undefined) groups.set(name, { columns: changed, rows: [row] });
-    else group.rows.push(row);
-  }
-  return [...groups.values()].map((group) => update(table, group.columns, group.rows));
+  return groupChanges(rows).map((group) => update(table, columns, group));
 }
 
-function update<Row extends { key: number }>(
-  table: string,
-  columns: readonly Column<Row>[],
-  rows: readonly Row[],
-): RowStatement {
-  const { shared, own, values } = split(columns, rows);
-  const constants = shared.map((column, index) => `${column} = ?${index + 2}`);
+function update(table: string, columns: readonly string[], { rows, shared, own }: ChangeGroup): RowStatement {
+  const [first] = rows;
+  const values = shared.map((index) => (first?.list[index] ?? null) as SqlValue);
+  const constants = shared.map((index, place) => `${columns[index]} = ?${place + 2}`);
   if (own.length === 0) {
     const sql = `update ${table} set ${constants.join(', ')} where key in (select value from json_each(?1))`;
     return { sql, params: [JSON.stringify(rows.map((row) => row.key)), ...values] };
   }
-  const sets = [...constants, ...own.map((column, index) => `${column} = j.value ->> ${index + 1}`)];
+  const sets = [...constants, ...own.map((index, place) => `${columns[index]} = j.value ->> ${place + 1}`)];
   const sql = `update ${table} set ${sets.join(', ')} from json_each(?1) j where ${table}.key = j.value ->> 0`;
-  return { sql, params: [listOf(rows, ['key', ...own]), ...values] };
-}
-
-function split<Row extends object>(
-  columns: readonly Column<Row>[],
-  rows: readonly Row[],
-): { shared: Column<Row>[]; own: Column<Row>[]; values: SqlValue[] } {
-  const [first] = rows;
-  const shared: Column<Row>[] = [];
-  const own: Column<Row>[] = [];
-  for (const column of columns) {
-    const value = first?.[column];
-    (rows.every((row) => row[column] === value) ? shared : own).push(column);
-  }
-  return { shared, own, values: shared.map((column) => (first?.[column] ?? null) as SqlValue) };
+  const list = JSON.stringify(rows.map((row) => [row.key, ...own.map((index) => row.list[index])]));
+  return { sql, params: [list, ...values] };
 }
 
 function listOf<Row extends object>(rows: readonly Row[], columns: readonly Column<Row>[]): string {

@@ -1,19 +1,22 @@
 /** Runs in SQLite. */
-import { RUN_CHANGES, RUN_COLUMN_INDEX, RUN_NEW, toRunRow } from '../columns.ts';
+import { isTerminal } from '../../domain/states.ts';
+import { RUN_NEW, toRunRow } from '../columns.ts';
+import { RUN_SHAPE } from '../row-shapes.ts';
 import type { RunRow } from '../rows.ts';
 import type { Tx } from '../store.ts';
-import type { Access } from './access.ts';
+import type { Access, Shape } from './access.ts';
 import type { SqlValue } from './driver.ts';
+
+const SHAPE: Shape<RunRow> = { ...RUN_SHAPE, isHot: (run) => !isTerminal(run.status) };
 
 /** Operations on runs. */
 export function runs(access: Access): Tx['runs'] {
   const list = (name: string, ...params: SqlValue[]): RunRow[] => access.listed(toRunRow, name, ...params);
   return {
-    byKeys: async (keys) => (keys.length === 0 ? [] : list('runs.by_keys', JSON.stringify(keys))),
+    byKeys: async (keys) => access.byKeys(SHAPE, 'runs.by_keys', keys),
     byId: async (id) => list('runs.by_id', id)[0] ?? null,
     insert: async (added) => access.insertKeyed('runs', RUN_NEW, added),
-    save: async (changed) =>
-      access.save('runs', { columns: RUN_CHANGES, indexOf: RUN_COLUMN_INDEX }, changed),
+    save: async (changed) => access.save(SHAPE, changed),
     list: async ({ before, status, workflow_name, label, limit }) =>
       list(
         'runs.list',
@@ -33,6 +36,7 @@ export function runs(access: Access): Tx['runs'] {
       const parts = ['logs', 'attempts', 'artifacts', 'edges', 'tasks', 'events', 'contexts', 'idempotency'];
       for (const part of parts) access.run(`runs.remove_${part}`, gone);
       access.run('runs.remove', gone);
+      access.forget();
       return blobs;
     },
   };

@@ -10,6 +10,7 @@ import type { Statements } from './access.ts';
 import { type Driver, openDriver, type SqlRow, type SqlValue, type Statement } from './driver.ts';
 import { prepareFolder } from './file-system.ts';
 import { migrate } from './migrate.ts';
+import { RowCache } from './row-cache.ts';
 import { isBusy, toStoreError } from './sqlite-errors.ts';
 import { createTx } from './sqlite-tx.ts';
 
@@ -36,6 +37,8 @@ export class SqliteStore implements Store {
   #lastWrite: Promise<unknown> = Promise.resolve();
   #lastRead: Promise<unknown> = Promise.resolve();
   #isClosed = false;
+  #seenVersion = -1;
+  #versionStatement: Statement | null = null;
 
   constructor({ path, onStatement }: SqliteOptions) {
     this.#path = path;
@@ -47,7 +50,7 @@ export class SqliteStore implements Store {
       driver.exec(`pragma busy_timeout = ${BUSY_BLOCK_MS}`);
       return driver;
     });
-    this.#writing = new Connection(this.#writer, this.#onStatement);
+    this.#writing = new Connection(this.#writer, { onStatement: this.#onStatement, isWriter: true });
   }
 
   async migrate(): Promise<{ applied: readonly string[] }> {
@@ -73,12 +76,19 @@ export class SqliteStore implements Store {
   }
 
   async changeMark(): Promise<number> {
-    const [row] = this.#writer.prepare('pragma data_version').all();
-    return Number(row?.data_version ?? 0);
+    return this.#dataVersion();
   }
 
   async backup(path: string): Promise<void> {
-    await this.#whenFree(() => this.#readerConnection().driver.prepare('vacuum into ?').run(path));
+    // A connection of its own: a copy counts as a write, which the reader may not do, and must not hold up the writer.
+    await this.#whenFree(() => {
+      const driver = openDriver(this.#path);
+      try {
+        driver.prepare('vacuum into ?').run(path);
+      } finally {
+        driver.close();
+      }
+    });
   }
 
   async close(): Promise<void> {
@@ -95,17 +105,33 @@ export class SqliteStore implements Store {
       this.#onStatement('begin');
       this.#writer.exec('begin immediate');
     });
+    let isCommitted = false;
     try {
+      this.#noticeOthers();
       const result = await work(this.#writing.tx);
       this.#onStatement('commit');
       this.#writer.exec('commit');
+      isCommitted = true;
       return result;
     } catch (error) {
       this.#rollback();
       throw toStoreError(error, this.#path);
     } finally {
-      this.#writing.loaded.clear();
+      this.#writing.end(isCommitted);
     }
+  }
+
+  /** With the write lock held, nobody else can commit any more; what others did before makes our memory stale. */
+  #noticeOthers(): void {
+    const version = this.#dataVersion();
+    if (version !== this.#seenVersion) this.#writing.forget();
+    this.#seenVersion = version;
+  }
+
+  /** Changes with every commit of another connection, not with our own. */
+  #dataVersion(): number {
+    this.#versionStatement ??= this.#writer.prepare('pragma data_version');
+    return Number(this.#versionStatement.all()[0]?.data_version ?? 0);
   }
 
   #rollback(): void {
@@ -118,14 +144,15 @@ export class SqliteStore implements Store {
 
   async #view<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     if (this.#isClosed) throw new RelayError('STORE_UNAVAILABLE', `${this.description} is closed`);
-    const { driver, tx, loaded } = this.#readerConnection();
-    driver.exec('begin');
+    const connection = this.#readerConnection();
+    const { driver, tx } = connection;
+    await this.#whenFree(() => beginView(driver));
     try {
       return await work(tx);
     } catch (error) {
       throw toStoreError(error, this.#path);
     } finally {
-      loaded.clear();
+      connection.end(false);
       driver.exec('commit');
     }
   }
@@ -136,7 +163,7 @@ export class SqliteStore implements Store {
       const driver = openDriver(this.#path);
       driver.exec(`pragma busy_timeout = ${BUSY_BLOCK_MS}`);
       driver.exec('pragma query_only = on');
-      return new Connection(driver, () => {});
+      return new Connection(driver, { onStatement: () => {}, isWriter: false });
     });
     return this.#reader;
   }
@@ -163,19 +190,44 @@ export class SqliteStore implements Store {
   }
 }
 
+/** Takes the snapshot at once: while another process opens or closes the file, even a reader may have to wait. */
+function beginView(driver: Driver): void {
+  driver.exec('begin');
+  try {
+    driver.exec('select 1 from sqlite_schema limit 1');
+  } catch (error) {
+    driver.exec('rollback');
+    throw error;
+  }
+}
+
 /** A driver with its prepared statements and the operations over them. */
 class Connection implements Statements {
   readonly driver: Driver;
   readonly tx: Tx;
   readonly loaded = new Map<object, readonly unknown[]>();
+  readonly caches: Statements['caches'];
   readonly #texts = readStatements('sqlite');
   readonly #prepared = new Map<string, Statement>();
   readonly #onStatement: (name: string) => void;
 
-  constructor(driver: Driver, onStatement: (name: string) => void) {
+  constructor(driver: Driver, options: { onStatement: (name: string) => void; isWriter: boolean }) {
     this.driver = driver;
-    this.#onStatement = onStatement;
+    this.#onStatement = options.onStatement;
+    this.caches = options.isWriter ? { runs: new RowCache(), task_runs: new RowCache() } : null;
     this.tx = createTx(this);
+  }
+
+  /** The transaction has ended. */
+  end(isCommitted: boolean): void {
+    this.loaded.clear();
+    this.caches?.runs.end(isCommitted);
+    this.caches?.task_runs.end(isCommitted);
+  }
+
+  forget(): void {
+    this.caches?.runs.clear();
+    this.caches?.task_runs.clear();
   }
 
   all(name: string, ...params: SqlValue[]): SqlRow[] {

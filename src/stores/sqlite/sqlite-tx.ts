@@ -2,7 +2,7 @@
 import type { Tx } from '../store.ts';
 import { Access, type Statements } from './access.ts';
 import { claimable, cursors, queues, timers } from './hand-out.ts';
-import { contexts, events, idempotency, workers, workflows } from './records.ts';
+import { contexts, events, idempotency, stats, tokens, workers, workflows } from './records.ts';
 import { artifacts, attempts, logs } from './results.ts';
 import { runs } from './runs.ts';
 import { tasks } from './tasks.ts';
@@ -25,5 +25,7 @@ export function createTx(statements: Statements): Tx {
     contexts: contexts(access),
     idempotency: idempotency(access),
     workers: workers(access),
+    tokens: tokens(access),
+    stats: stats(access),
   };
 }

@@ -1,9 +1,15 @@
 /** Task runs and their edges in SQLite. */
-import { TASK_CHANGES, TASK_COLUMN_INDEX, TASK_NEW, toTaskRow } from '../columns.ts';
+import { TASK_NEW, toTaskRow } from '../columns.ts';
+import { TASK_SHAPE } from '../row-shapes.ts';
 import type { TaskRow } from '../rows.ts';
 import type { Tx } from '../store.ts';
-import type { Access } from './access.ts';
+import type { Access, Shape } from './access.ts';
 import type { SqlValue } from './driver.ts';
+
+const SHAPE: Shape<TaskRow> = {
+  ...TASK_SHAPE,
+  isHot: (task) => task.in_queue === 1 || task.lease_id !== null,
+};
 
 /** Operations on task runs. */
 export function tasks(access: Access): Tx['tasks'] {
@@ -15,13 +21,12 @@ export function tasks(access: Access): Tx['tasks'] {
       ...params,
     );
   return {
-    byKeys: async (keys) => (keys.length === 0 ? [] : list('tasks.by_keys', JSON.stringify(keys))),
+    byKeys: async (keys) => access.byKeys(SHAPE, 'tasks.by_keys', keys),
     byId: async (id) => list('tasks.by_id', id)[0] ?? null,
     byTaskIds: async (run_key, ids) => list('tasks.by_task_ids', run_key, JSON.stringify(ids)),
     ofRun: async (run_key, { after, limit }) => list('tasks.of_run', run_key, after, limit),
     insert: async (added) => access.insertKeyed('task_runs', TASK_NEW, added),
-    save: async (changed) =>
-      access.save('task_runs', { columns: TASK_CHANGES, indexOf: TASK_COLUMN_INDEX }, changed),
+    save: async (changed) => access.save(SHAPE, changed),
     childrenOf: async (parents, { after, limit }) =>
       edges('tasks.children_of', JSON.stringify(parents), after, limit),
     parentsOf: async (children) => edges('tasks.parents_of', JSON.stringify(children)),

@@ -1,0 +1,226 @@
+/**
+ * The store for several processes: one Postgres database. One connection writes, a few read; transactions of this process queue
+ * up here, those of others are ordered by the locks of their runs (docs/decisions/0004). A transaction may be done again from the
+ * start; when the connection is lost around a commit, Postgres is asked afterwards whether it happened.
+ */
+import { randomInt } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { RelayError } from '../../base/errors.ts';
+import { readStatements } from '../statements.ts';
+import type { Store, Tx } from '../store.ts';
+import type { Command } from './batch.ts';
+import { Connections } from './connections.ts';
+import { migrate } from './migrate.ts';
+import { isConnectionLost, isWorthRepeating, toStoreError } from './postgres-errors.ts';
+import { createTx } from './postgres-tx.ts';
+import { LockConflict } from './run-locks.ts';
+import type { Session } from './session.ts';
+import { Transaction } from './transaction.ts';
+
+/** How often a transaction starts again because of locks before it just waits, and because of anything else. */
+const RESTARTS_MAX = 20;
+const REPEATS_MAX = 5;
+const REPEAT_PAUSE_MAX_MS = 20;
+/** How long a commit in doubt is asked after. */
+const DOUBT_MS = 5_000;
+const DOUBT_PAUSE_MS = 50;
+
+/** What a store is opened with. */
+export interface PostgresOptions {
+  readonly url: string;
+  /** Called before every statement of a write transaction, and with `begin` and `commit`; tests stop the world there. */
+  readonly onStatement?: (name: string) => void;
+}
+
+/** A store in one Postgres database. */
+export class PostgresStore implements Store {
+  readonly description: string;
+  readonly #connections: Connections;
+  readonly #texts = readStatements('postgres');
+  readonly #queues = new Map<string, number>();
+  readonly #onStatement: (name: string) => void;
+  readonly #reads = new Set<Promise<unknown>>();
+  #lastWrite: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
+  #snapshot = '';
+  #changes = 0;
+
+  constructor({ url, onStatement }: PostgresOptions) {
+    this.description = describe(url);
+    this.#onStatement = onStatement ?? (() => {});
+    this.#connections = new Connections(url);
+  }
+
+  async migrate(): Promise<{ applied: readonly string[] }> {
+    return this.#told(() => this.#connections.withClient(migrate));
+  }
+
+  write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    const mine = this.#lastWrite.then(() => this.#told(() => this.#transaction(work)));
+    this.#lastWrite = mine.catch(() => {});
+    return mine;
+  }
+
+  read<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    const mine = this.#told(() => this.#connections.withReader((session) => this.#view(session, work)));
+    this.#reads.add(mine);
+    return mine.finally(() => this.#reads.delete(mine));
+  }
+
+  /** Postgres numbers transactions, and the picture of which are over changes with every commit of anybody. */
+  async changeMark(): Promise<number> {
+    const text = 'select pg_current_snapshot()::text';
+    const [[[snapshot] = []] = []] = await this.#told(() =>
+      this.#connections.withReader((session) => session.send([{ name: text, text, params: [] }])),
+    );
+    if (snapshot !== this.#snapshot) this.#changes += 1;
+    this.#snapshot = snapshot as string;
+    return this.#changes;
+  }
+
+  async backup(): Promise<void> {
+    throw new RelayError('USAGE', `${this.description} is not a file that can be copied`, {
+      hint: 'Use pg_dump, or the backups of your Postgres service.',
+    });
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await Promise.allSettled([this.#lastWrite, ...this.#reads]);
+    await this.#connections.close();
+  }
+
+  /** Runs an action and tells its errors in the words of the error table. */
+  async #told<T>(action: () => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw new RelayError('STORE_UNAVAILABLE', `${this.description} is closed`);
+    try {
+      return await action();
+    } catch (error) {
+      throw toStoreError(error, this.description);
+    }
+  }
+
+  async #transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    let firstLocks: readonly number[] = [];
+    let repeats = 0;
+    for (let restarts = 0; ; ) {
+      try {
+        return await this.#attempt(work, { firstLocks, mayRestart: restarts < RESTARTS_MAX });
+      } catch (error) {
+        if (error instanceof LockConflict) {
+          firstLocks = error.keys;
+          restarts += 1;
+        } else if (isWorthRepeating(error) && repeats < REPEATS_MAX) repeats += 1;
+        else throw error;
+        if (restarts + repeats > 1) await delay(randomInt(REPEAT_PAUSE_MAX_MS));
+      }
+    }
+  }
+
+  async #attempt<T>(
+    work: (tx: Tx) => Promise<T>,
+    options: { readonly firstLocks: readonly number[]; readonly mayRestart: boolean },
+  ): Promise<T> {
+    const session = await this.#connections.writer();
+    this.#onStatement('begin');
+    const transaction = this.#newTransaction(session, options.mayRestart);
+    let committing: { readonly result: T } | null = null;
+    try {
+      const tx = createTx(transaction, (handler, worker) => this.#ensureQueue(handler, worker));
+      if (options.firstLocks.length > 0) await tx.runs.byKeys(options.firstLocks);
+      const result = await work(tx);
+      this.#onStatement('commit');
+      committing = { result };
+      await transaction.commit();
+      return result;
+    } catch (error) {
+      if (!isConnectionLost(error)) {
+        await transaction.rollback().catch(() => this.#connections.dropWriter());
+        throw error;
+      }
+      this.#connections.dropWriter();
+      // Before the commit was sent, a lost connection has undone everything.
+      if (committing === null || !(await this.#hasCommitted(transaction.locks.xid))) throw error;
+      return committing.result;
+    }
+  }
+
+  #newTransaction(session: Session, mayRestart: boolean): Transaction {
+    return new Transaction({
+      session,
+      texts: this.#texts,
+      onStatement: this.#onStatement,
+      isWriter: true,
+      mayRestart,
+    });
+  }
+
+  /** What became of a transaction whose end we did not hear of. Unknown counts as no: the engine repeats, and is recognized. */
+  async #hasCommitted(xid: string | null): Promise<boolean> {
+    if (xid === null) return false;
+    const ask: Command = { name: '', text: 'select pg_xact_status($1::text::xid8)', params: [xid] };
+    for (let waitedMs = 0; waitedMs < DOUBT_MS; waitedMs += DOUBT_PAUSE_MS) {
+      try {
+        const [[[status] = []] = []] = await this.#connections.withReader((session) => session.send([ask]));
+        if (status !== 'in progress') return status === 'committed';
+      } catch {
+        // Not back yet; asked again until it is too late to matter.
+      }
+      await delay(DOUBT_PAUSE_MS);
+    }
+    return false;
+  }
+
+  async #view<T>(session: Session, work: (tx: Tx) => Promise<T>): Promise<T> {
+    const transaction = new Transaction({
+      session,
+      texts: this.#texts,
+      onStatement: () => {},
+      isWriter: false,
+      mayRestart: false,
+    });
+    try {
+      const result = await work(createTx(transaction, () => this.#refuse()));
+      await transaction.commit();
+      return result;
+    } catch (error) {
+      if (!isConnectionLost(error)) await transaction.rollback();
+      throw error;
+    }
+  }
+
+  async #refuse(): Promise<never> {
+    throw new RelayError('INTERNAL', 'a reader adds no queue');
+  }
+
+  async #ensureQueue(handler: string, worker: string): Promise<number> {
+    const known = this.#queues.get(`${handler} ${worker}`);
+    if (known !== undefined) return known;
+    const command = (name: string): Command => ({
+      name,
+      text: this.#texts.get(name) ?? '',
+      params: [handler, worker],
+    });
+    const [, [[key] = []] = []] = await this.#connections.withReader((session) =>
+      session.send([command('queues.add'), command('queues.find')]),
+    );
+    this.#queues.set(`${handler} ${worker}`, key as number);
+    return key as number;
+  }
+}
+
+/** The URL without its password. */
+function describe(url: string): string {
+  try {
+    const shown = new URL(url);
+    shown.password = '';
+    shown.search = '';
+    return shown.href;
+  } catch (cause) {
+    throw new RelayError('INVALID_CONFIG', 'the store URL is not a URL', {
+      hint: 'Write it as postgres://user:password@host:5432/database.',
+      cause,
+    });
+  }
+}

@@ -1,0 +1,32 @@
+/** The operations of a transaction in Postgres. */
+import type { Tx } from '../store.ts';
+import { Access } from './access.ts';
+import { claimable, cursors, type EnsureQueue, queues, timers } from './hand-out.ts';
+import { contexts, events, idempotency, stats, tokens, workers, workflows } from './records.ts';
+import { artifacts, attempts, logs } from './results.ts';
+import { runs } from './runs.ts';
+import { tasks } from './tasks.ts';
+import type { Transaction } from './transaction.ts';
+
+/** The transaction's operations. */
+export function createTx(transaction: Transaction, ensureQueue: EnsureQueue): Tx {
+  const access = new Access(transaction);
+  return {
+    workflows: workflows(access),
+    runs: runs(access),
+    tasks: tasks(access),
+    queues: queues(access, ensureQueue),
+    claimable: claimable(access),
+    timers: timers(access),
+    cursors: cursors(access),
+    attempts: attempts(access),
+    artifacts: artifacts(access),
+    logs: logs(access),
+    events: events(access),
+    contexts: contexts(access),
+    idempotency: idempotency(access),
+    workers: workers(access),
+    tokens: tokens(access),
+    stats: stats(access),
+  };
+}

@@ -1,0 +1,56 @@
+/** Runs in Postgres. */
+import { RUN_NEW } from '../columns.ts';
+import { RUN_SHAPE } from '../row-shapes.ts';
+import type { RunRow } from '../rows.ts';
+import type { Tx } from '../store.ts';
+import type { Access } from './access.ts';
+import type { Value } from './values.ts';
+
+/** What belongs to a run, in the order in which it is removed. */
+const PARTS = [
+  'logs',
+  'attempts',
+  'artifacts',
+  'edges',
+  'marks',
+  'tasks',
+  'events',
+  'contexts',
+  'idempotency',
+];
+
+/** Operations on runs. */
+export function runs(access: Access): Tx['runs'] {
+  const { transaction } = access;
+  const list = async (name: string, ...values: readonly Value[]): Promise<RunRow[]> =>
+    access.made(RUN_SHAPE, await transaction.lists(name, ...values));
+  return {
+    byKeys: (keys) => access.runsByKeys(keys),
+    byId: async (id) => (await list('runs.by_id', id))[0] ?? null,
+    insert: async (added) => {
+      const keys = await access.insertKeyed(RUN_SHAPE, RUN_NEW, added);
+      for (const key of keys) transaction.locks.add(key);
+      return keys;
+    },
+    save: async (changed) => access.save(RUN_SHAPE, changed),
+    list: ({ before, status, workflow_name, label, limit }) =>
+      list(
+        'runs.list',
+        before ?? null,
+        status ?? null,
+        workflow_name ?? null,
+        label?.[0] ?? null,
+        label?.[1] ?? null,
+        limit,
+      ),
+    finishing: (limit) => list('runs.finishing', limit),
+    prunable: ({ statuses, before, limit }) =>
+      list(transaction.isWriter ? 'runs.prunable_locked' : 'runs.prunable', statuses, before, limit),
+    remove: async (keys) => {
+      const blobs = await transaction.rows<{ blob_ref: string }>('runs.blobs', keys);
+      for (const part of PARTS) transaction.later(`runs.remove_${part}`, keys);
+      transaction.later('runs.remove', keys);
+      return blobs.map((row) => row.blob_ref);
+    },
+  };
+}

@@ -1,0 +1,115 @@
+/**
+ * One transaction on one session. Statements that return nothing wait and travel with the next one that does, or with the
+ * commit, so a transaction costs as many round trips as it has reads. Their order is kept; an error shows with the next read.
+ */
+import { invariant } from '../../base/invariant.ts';
+import type { Command, Lists } from './batch.ts';
+import type { RowStatement } from './row-statements.ts';
+import { RunLocks } from './run-locks.ts';
+import type { Session } from './session.ts';
+import { type Param, toParam, type Value } from './values.ts';
+
+/** What a transaction is opened with. */
+export interface TransactionOptions {
+  readonly session: Session;
+  readonly texts: ReadonlyMap<string, string>;
+  readonly onStatement: (name: string) => void;
+  readonly isWriter: boolean;
+  /** Whether it may be started again because of locks; the last try waits instead. */
+  readonly mayRestart: boolean;
+}
+
+const BEGIN_WRITE = 'begin isolation level read committed read write';
+const BEGIN_READ = 'begin isolation level repeatable read read only';
+
+/** The statements of a transaction on their way. */
+export class Transaction {
+  readonly isWriter: boolean;
+  /** Rows that this transaction has read, each with the list it was made from. */
+  readonly loaded = new Map<object, readonly unknown[]>();
+  readonly locks: RunLocks;
+  readonly #options: TransactionOptions;
+  #waiting: Command[];
+  #isBegun = false;
+
+  constructor(options: TransactionOptions) {
+    this.#options = options;
+    this.isWriter = options.isWriter;
+    this.locks = new RunLocks(options.mayRestart);
+    this.#waiting = [plain(options.isWriter ? BEGIN_WRITE : BEGIN_READ)];
+  }
+
+  /** A statement of the `.sql` files. */
+  command(name: string, ...values: readonly Value[]): Command {
+    const text = this.#options.texts.get(name);
+    invariant(text !== undefined, `there is a statement ${name}`);
+    this.#options.onStatement(name);
+    return { name, text, params: values.map(toParam) };
+  }
+
+  /** Runs a statement whose answer nobody waits for. */
+  later(name: string, ...values: readonly Value[]): void {
+    this.#waiting.push(this.command(name, ...values));
+  }
+
+  /** The same for a statement that was put together; `name` is for whoever counts statements. */
+  laterBuilt(name: string, statement: RowStatement): void {
+    this.#waiting.push(this.built(name, statement));
+  }
+
+  built(name: string, { text, params }: RowStatement): Command {
+    this.#options.onStatement(name);
+    return { name: this.#options.session.nameOf(text), text, params };
+  }
+
+  /** Sends what waits and then these; the rows of these come back. */
+  async read(...commands: readonly Command[]): Promise<readonly Lists[]> {
+    const all = [...this.#waiting, ...commands];
+    this.#waiting = [];
+    this.#isBegun = true;
+    const results = await this.#options.session.send(all);
+    return results.slice(results.length - commands.length);
+  }
+
+  /** Rows of one statement as lists. */
+  async lists(name: string, ...values: readonly Value[]): Promise<Lists> {
+    const [lists = []] = await this.read(this.command(name, ...values));
+    return lists;
+  }
+
+  /** Rows of one statement by column name. */
+  async rows<Row>(name: string, ...values: readonly Value[]): Promise<Row[]> {
+    const lists = await this.lists(name, ...values);
+    const columns = this.#options.session.columnsOf(name);
+    return lists.map(
+      (list) => Object.fromEntries(columns.map((column, index) => [column, list[index]])) as Row,
+    );
+  }
+
+  async one<Row>(name: string, ...values: readonly Value[]): Promise<Row | null> {
+    return (await this.rows<Row>(name, ...values))[0] ?? null;
+  }
+
+  /** Makes everything durable. A transaction that has done nothing costs nothing. */
+  async commit(): Promise<void> {
+    if (!this.#isBegun && this.#waiting.length === 1) return;
+    await this.read(plain('commit'));
+  }
+
+  /** Whether Postgres has seen anything of it. */
+  get isBegun(): boolean {
+    return this.#isBegun;
+  }
+
+  /** Undoes everything; what was still waiting is dropped. */
+  async rollback(): Promise<void> {
+    this.#waiting = [];
+    if (this.#isBegun) await this.#options.session.send([plain('rollback')]);
+  }
+}
+
+/** A statement without parameters, under its own text as name. */
+function plain(text: string): Command {
+  const params: readonly Param[] = [];
+  return { name: text, text, params };
+}

@@ -1,0 +1,86 @@
+/** Every store that the conformance suite runs on. A new store registers itself here and writes no test of its own. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inject } from 'vitest';
+import { PostgresStore } from '../../src/stores/postgres/postgres-store.ts';
+import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
+import type { Store } from '../../src/stores/store.ts';
+import { createDatabase, type PostgresPlace } from '../support/postgres.ts';
+
+/** An empty, migrated store with a folder beside it for blobs. */
+export interface OpenedStore {
+  readonly store: Store;
+  readonly folder: string;
+  /** Gives the store up as a dead process would and opens what is left of it. */
+  reopen(): Promise<Store>;
+  /** Closes it and removes all traces. */
+  close(): Promise<void>;
+}
+
+/** A kind of store. */
+export interface StoreKind {
+  readonly name: string;
+  /** Why its tests are skipped here, when they are. */
+  readonly skipped?: string;
+  /** `onStatement` is called before every statement of a write transaction, and with `begin` and `commit`. */
+  open(options?: { onStatement?: (name: string) => void; parent?: string }): Promise<OpenedStore>;
+}
+
+const sqlite: StoreKind = {
+  name: 'sqlite',
+  open: async ({ onStatement, parent = tmpdir() } = {}) => {
+    const folder = mkdtempSync(join(parent, 'relay-conformance-'));
+    const path = join(folder, 'relay.db');
+    let current = new SqliteStore({ path, ...(onStatement === undefined ? {} : { onStatement }) });
+    await current.migrate();
+    return {
+      store: current,
+      folder,
+      reopen: async () => {
+        await current.close();
+        current = new SqliteStore({ path });
+        await current.migrate();
+        return current;
+      },
+      close: async () => {
+        await current.close();
+        rmSync(folder, { recursive: true, force: true });
+      },
+    };
+  },
+};
+
+/** A database of its own on the server that the project has started (test/support/postgres-setup.ts). */
+function postgresOf(place: PostgresPlace): StoreKind {
+  if ('reason' in place)
+    return { name: 'postgres', skipped: place.reason, open: () => Promise.reject(place) };
+  return {
+    name: 'postgres',
+    open: async ({ onStatement, parent = tmpdir() } = {}) => {
+      const folder = mkdtempSync(join(parent, 'relay-conformance-'));
+      const { url, drop } = await createDatabase(place.url);
+      let current = new PostgresStore({ url, ...(onStatement === undefined ? {} : { onStatement }) });
+      await current.migrate();
+      return {
+        store: current,
+        folder,
+        reopen: async () => {
+          await current.close();
+          current = new PostgresStore({ url });
+          await current.migrate();
+          return current;
+        },
+        close: async () => {
+          await current.close();
+          await drop();
+          rmSync(folder, { recursive: true, force: true });
+        },
+      };
+    },
+  };
+}
+
+/** The registry. Which of them a run of the tests is about is said by its project (vitest.config.ts). */
+export const STORES: readonly StoreKind[] =
+  process.env.RELAY_TEST_STORE === 'postgres' ? [postgresOf(inject('postgres'))] : [sqlite];
