@@ -42,7 +42,10 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'services',
-          include: ['test/services/**/*.test.ts'],
+          // The conformance suite again, on a real Postgres.
+          include: ['test/services/**/*.test.ts', 'test/conformance/**/*.test.ts'],
+          env: { RELAY_TEST_STORE: 'postgres' },
+          globalSetup: ['test/support/postgres-setup.ts'],
           fileParallelism: false,
           testTimeout: 180_000,
           sequence: { groupOrder: 2 },

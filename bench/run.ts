@@ -3,6 +3,7 @@ import { engineBench } from './engine.ts';
 import { graphBench } from './graph.ts';
 import { templateBench } from './template.ts';
 import { validateBench } from './validate.ts';
+import { workerBench } from './worker.ts';
 
 /** Measured values by name; the name ends in the unit. */
 type Bench = () => Promise<Readonly<Record<string, number>>>;
@@ -11,6 +12,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   template: templateBench,
   graph: graphBench,
   engine: engineBench,
+  worker: workerBench,
   validate: validateBench,
 };
 

@@ -16,7 +16,7 @@ const vitest = (title, projects) =>
 const modes = {
   check: () => {
     staticChecks();
-    vitest('Unit tests', ['unit']);
+    vitest('Unit tests and conformance of stores', ['unit', 'conformance']);
   },
   unit: () => vitest('Unit tests', ['unit']),
   scenarios: () => {

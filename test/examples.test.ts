@@ -17,7 +17,7 @@ const SHAPES: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'human-gate.yaml': [['notice'], ['audience'], ['publish'], ['tidy']],
   'map.yaml': [['names'], ['greet'], ['page']],
   'node-list.json': [['collect'], ['summarize', 'translate'], ['page']],
-  'research-brief.yaml': [['research', 'doubts'], ['draft']],
+  'research-brief.yaml': [['research', 'doubts', 'sources'], ['draft']],
 };
 
 async function shapeOf(definition: unknown): Promise<readonly (readonly string[])[]> {

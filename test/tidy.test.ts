@@ -19,7 +19,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   worker: ['domain', 'base', 'handlers/handler.ts'],
   engine: ['domain', 'definition', 'template', 'base'].concat(
     ['stores/store.ts', 'stores/rows.ts', 'stores/blob-store.ts'],
-    ['worker/work-source.ts', 'worker/check-output.ts'],
+    ['worker/work-source.ts', 'worker/check-output.ts', 'worker/clean-text.ts'],
   ),
   app: ['base', 'domain', 'template', 'definition', 'stores', 'models', 'handlers', 'worker', 'engine'],
   cli: ['app', 'definition', 'domain', 'handlers', 'base'],

@@ -1,0 +1,128 @@
+/** The product in one process: store, engine, and a worker when one is wanted. The only place that puts the parts together. */
+import { join, resolve } from 'node:path';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { createLogger, type Logger, type LogLevel } from '../base/logger.ts';
+import { Engine } from '../engine/engine.ts';
+import type { Handler } from '../handlers/handler.ts';
+import { BUILT_IN_HANDLERS, WORKER_HANDLERS } from '../handlers/registry.ts';
+import { FileBlobStore } from '../stores/blob-store.ts';
+import { openStore } from '../stores/registry.ts';
+import type { Store } from '../stores/store.ts';
+import { Worker } from '../worker/worker.ts';
+import type { RelayApi } from './api.ts';
+import { createLocalApi } from './local-api.ts';
+import { createRedactor } from './redact.ts';
+
+/** How a local Relay is opened. */
+export interface LocalOptions {
+  /** Folder of the embedded store and the blobs. */
+  readonly data: string;
+  /** A store URL; by default `relay.db` in the data folder. */
+  readonly store?: string | undefined;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly log: LogLevel;
+  readonly writeLog: (line: string) => void;
+  /** Who is written down for decisions and actions. */
+  readonly by: string;
+  readonly handlers?: readonly Handler[];
+  readonly leaseMs?: number;
+}
+
+/** What a worker is started with. */
+export interface LocalWorkerOptions {
+  readonly concurrency: number;
+  /** Serve this run and no other. */
+  readonly run_id?: string;
+  readonly shutdownGraceMs?: number;
+}
+
+const SHUTDOWN_GRACE_MS = 10_000;
+/** A heartbeat costs one small commit here, and people watch. */
+const PROGRESS_WITHIN_MS = 500;
+
+/** Store, engine and workers of this process. */
+export class LocalRelay {
+  readonly api: RelayApi;
+  readonly engine: Engine;
+  readonly store: Store;
+  readonly logger: Logger;
+  /** Migrations that opening has applied. */
+  readonly migrated: readonly string[];
+  readonly #clock: Clock = systemClock;
+  readonly #options: LocalOptions;
+  readonly #handlers: ReadonlyMap<string, Handler>;
+  #isRunning = false;
+
+  private constructor(options: LocalOptions, store: Store, migrated: readonly string[]) {
+    this.#options = options;
+    this.store = store;
+    this.migrated = migrated;
+    this.logger = createLogger({ level: options.log, clock: this.#clock, write: options.writeLog });
+    const own = options.handlers ?? [];
+    this.#handlers = new Map([...WORKER_HANDLERS, ...own.map((handler) => [handler.name, handler] as const)]);
+    this.engine = new Engine({
+      store,
+      blobs: new FileBlobStore(join(resolve(options.cwd, options.data), 'blobs')),
+      handlers: new Map([...BUILT_IN_HANDLERS, ...own.map((handler) => [handler.name, handler] as const)]),
+      clock: this.#clock,
+      random: Math.random,
+      logger: this.logger,
+      secret: (name) => options.env[name],
+      env: (name) => options.env[name],
+      ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
+    });
+    this.api = createLocalApi(this.engine, { by: options.by });
+  }
+
+  /** Opens the store and brings its schema up to date. Nothing runs yet. */
+  static async open(options: LocalOptions): Promise<LocalRelay> {
+    const url = options.store ?? `sqlite:${join(resolve(options.cwd, options.data), 'relay.db')}`;
+    const store = await openStore(url, options.cwd);
+    const { applied } = await store.migrate();
+    return new LocalRelay(options, store, applied);
+  }
+
+  /** Runs the engine's loops: decisions, timers, expired leases. */
+  async startEngine(): Promise<void> {
+    this.#isRunning = true;
+    await this.engine.start();
+  }
+
+  /** Starts a worker; stopping it hands over or releases everything it holds. */
+  async startWorker(options: LocalWorkerOptions): Promise<{ stop: (graceMs?: number) => Promise<void> }> {
+    const run_key = options.run_id === undefined ? null : await this.#runKey(options.run_id);
+    const { source, id } = await this.engine.source({ handlers: [...this.#handlers.keys()], run_key });
+    const worker = new Worker({
+      source,
+      handlers: this.#handlers,
+      concurrency: options.concurrency,
+      clock: this.#clock,
+      logger: this.logger,
+      env: this.#options.env,
+      workdir: this.#options.cwd,
+      shutdownGraceMs: options.shutdownGraceMs ?? SHUTDOWN_GRACE_MS,
+      progressWithinMs: PROGRESS_WITHIN_MS,
+      redact: createRedactor(this.engine.secretValues),
+    });
+    await worker.start();
+    let isForgotten = false;
+    return {
+      stop: async (graceMs) => {
+        await worker.stop(graceMs);
+        if (isForgotten) return;
+        isForgotten = true;
+        await this.engine.forget(id);
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    if (this.#isRunning) await this.engine.stop();
+    await this.store.close();
+  }
+
+  async #runKey(run_id: string): Promise<number | null> {
+    return this.store.read(async (tx) => (await tx.runs.byId(run_id))?.key ?? null);
+  }
+}

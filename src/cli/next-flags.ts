@@ -1,0 +1,13 @@
+/** The flags that a command to type next must repeat, so that it finds the same store. */
+import type { CommonOptions } from './command.ts';
+
+/** For example ` --data other`; empty when nothing was said. */
+export function nextFlags(options: CommonOptions): string {
+  return (['config', 'data', 'store'] as const)
+    .flatMap((name) => (options[name] === undefined ? [] : [` --${name} ${quote(options[name])}`]))
+    .join('');
+}
+
+function quote(text: string): string {
+  return /^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,58 @@
+/** FILE|NAME: a workflow from a file, from stdin, or stored under a name. */
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { RelayError } from '../base/errors.ts';
+import { didYouMean } from '../base/suggest.ts';
+import type { Workflow } from '../definition/workflow.ts';
+import type { CommonOptions } from './command.ts';
+import { localConfig, withRelay } from './connect.ts';
+import { colorsFor, type Io } from './io.ts';
+import { renderProblems } from './render/problems.ts';
+import { loadWorkflowSource } from './workflow-source.ts';
+
+/** A workflow that may be run, and the folder in which its `shell` and `script` tasks work. */
+export interface NamedWorkflow {
+  readonly workflow: Workflow;
+  readonly workdir: string;
+}
+
+/** Finds and checks the workflow. Null when it has problems, which are then printed. */
+export async function workflowArgument(
+  argument: string,
+  options: CommonOptions,
+  io: Io,
+): Promise<NamedWorkflow | null> {
+  if (!isFile(argument, io.cwd))
+    return { workflow: await storedWorkflow(argument, options, io), workdir: io.cwd };
+  const source = await loadWorkflowSource(argument, options, io);
+  const { workflow, errors, warnings } = source.checked;
+  if (workflow === null && options.json === true) {
+    const details = { errors, warnings };
+    throw new RelayError('INVALID_WORKFLOW', `${source.file} has ${errors.length} errors`, { details });
+  }
+  if (options.json !== true) io.err.write(renderProblems(source, colorsFor(io.err, io.env)));
+  if (workflow === null) return null;
+  return { workflow, workdir: argument === '-' ? io.cwd : dirname(resolve(io.cwd, argument)) };
+}
+
+function isFile(argument: string, cwd: string): boolean {
+  return argument === '-' || /[/\\]|\.(ya?ml|json)$/i.test(argument) || existsSync(resolve(cwd, argument));
+}
+
+async function storedWorkflow(name: string, options: CommonOptions, io: Io): Promise<Workflow> {
+  const { data, store } = await localConfig(options, io);
+  const isEmpty = store === undefined && !existsSync(join(resolve(io.cwd, data), 'relay.db'));
+  const hint = '`relay workflows list` shows the stored ones; a file needs its ending, for example .yaml';
+  const missing = new RelayError('NOT_FOUND', `there is no file and no stored workflow ${name}`, { hint });
+  if (isEmpty) throw missing;
+  return withRelay(options, io, async ({ api }) => {
+    const { items } = await api.workflows.list();
+    const found = items.find((workflow) => workflow.name === name);
+    if (found !== undefined) return found.definition as Workflow;
+    const near = didYouMean(
+      name,
+      items.map((workflow) => workflow.name),
+    );
+    throw near === undefined ? missing : new RelayError('NOT_FOUND', missing.message, { hint: near });
+  });
+}

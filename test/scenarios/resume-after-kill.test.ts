@@ -1,0 +1,91 @@
+/** `relay run` and `relay resume` killed with `kill -9` at random moments, again and again: nothing is lost, nothing is recorded twice. */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import type { RelayApi } from '../../src/app/api.ts';
+import { LocalRelay } from '../../src/app/local-relay.ts';
+import { ROOT } from '../support/built-cli.ts';
+import { seededRandom } from '../support/harness.ts';
+
+const KILLS = process.env.RELAY_LONG === 'yes' ? 100 : 20;
+const SEED = Number(process.env.RELAY_SEED ?? 20_260_101);
+const LAYERS = 30;
+const WIDTH = 9;
+const TASKS = LAYERS * (WIDTH + 1);
+/** Between layers, so that the run lasts longer than its kills. */
+const WAIT_MS = 9 * KILLS;
+/** A lease lasts 30 s: restarts that waited for leases of the dead would take far longer than this. */
+const END_WITHIN_MS = 60_000;
+
+const folder = mkdtempSync(join(tmpdir(), 'relay-resume-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+// SPEC S4.8, S6.2, S13.2
+it(`a run of ${TASKS} tasks survives ${KILLS} kills of relay run and relay resume (seed ${SEED})`, async () => {
+  writeFileSync(join(folder, 'layers.json'), JSON.stringify(layers()));
+  const random = seededRandom(SEED);
+  let hasRun = false;
+  for (let kill = 0; kill < KILLS; kill++) {
+    const code = await relay(hasRun ? ['resume'] : ['run', 'layers.json'], 250 + Math.floor(random() * 400));
+    expect(code, `the run ended before kill ${kill}`).toBeNull();
+    hasRun ||= (await look((api) => api.runs.list({}))).items.length > 0;
+  }
+  expect(await relay(['resume'], END_WITHIN_MS)).toBe(0);
+  await look(proveWhole);
+}, 600_000);
+
+async function proveWhole(api: RelayApi): Promise<void> {
+  const { items } = await api.runs.list({});
+  expect(items.map(({ status }) => status)).toEqual(['SUCCESS']);
+  const { tasks } = await api.runs.get(items[0]?.id ?? '');
+  expect(tasks).toHaveLength(TASKS);
+  expect(new Set(tasks.map(({ status }) => status))).toEqual(new Set(['SUCCESS']));
+  for (const { task_id, task_run_id, attempt } of tasks.filter(({ task_id }) => task_id.startsWith('t'))) {
+    const outcomes = (await api.tasks.attempts(task_run_id)).items.map(({ outcome }) => outcome);
+    // Every other attempt was lost with its process.
+    const lost = Array.from({ length: attempt - 1 }, () => 'expired');
+    expect(outcomes.toSorted(), task_id).toEqual(['complete', ...lost]);
+  }
+  const completed: (string | null)[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await api.events.page({ types: ['task.completed'], cursor, limit: 1_000 });
+    completed.push(...page.items.map(({ task_id }) => task_id));
+    if (page.items.length === 0) break;
+    cursor = page.next_cursor ?? undefined;
+  }
+  expect(completed.toSorted()).toEqual(tasks.map(({ task_id }) => task_id).toSorted());
+}
+
+/** Runs `relay`; gives its exit code, or null when it had to be killed. */
+async function relay(argv: readonly string[], killAfterMs: number): Promise<number | null> {
+  const command = [join(ROOT, 'dist/cli/main.js'), ...argv];
+  const child = spawn(process.execPath, command, { cwd: folder, stdio: 'ignore' });
+  const timer = setTimeout(() => child.kill('SIGKILL'), killAfterMs);
+  const code = await new Promise<number | null>((resolve) => child.once('exit', resolve));
+  clearTimeout(timer);
+  return code;
+}
+
+async function look<T>(ask: (api: RelayApi) => Promise<T>): Promise<T> {
+  const options = { data: '.relay', cwd: folder, env: {}, log: 'silent', by: 'test' } as const;
+  const local = await LocalRelay.open({ ...options, writeLog: () => {} });
+  try {
+    return await ask(local.api);
+  } finally {
+    await local.close();
+  }
+}
+
+function layers(): unknown {
+  const tasks: Record<string, unknown> = {};
+  const ids = (layer: number): readonly string[] =>
+    Array.from({ length: WIDTH }, (_, index) => `t${layer}-${index}`);
+  for (let layer = 0; layer < LAYERS; layer++) {
+    const wait = `wait${layer}`;
+    tasks[wait] = { needs: layer === 0 ? [] : ids(layer - 1), uses: 'wait', with: { for: `${WAIT_MS}ms` } };
+    for (const id of ids(layer)) tasks[id] = { needs: [wait], uses: 'transform', with: { value: id } };
+  }
+  return { name: 'layers', tasks };
+}
