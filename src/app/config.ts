@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import { DURATION_PATTERN } from '../base/duration.ts';
 import { RelayError } from '../base/errors.ts';
 import { DEFINITION_LIMITS, type DefinitionLimits } from '../base/limits.ts';
 import { LOG_LEVELS } from '../base/logger.ts';
@@ -50,6 +51,11 @@ const configSchema = z.strictObject({
     .min(8)
     .optional()
     .describe('token for the server; better kept in RELAY_TOKEN than in a file'),
+  retention: z
+    .string()
+    .regex(new RegExp(DURATION_PATTERN))
+    .optional()
+    .describe('how long finished runs are kept, such as 30d; default: for ever'),
   log: z.enum(LOG_LEVELS).default('warn').describe('debug, info, warn, error or silent; logs go to stderr'),
   definition_limits: definitionLimits.describe('bounds of a workflow definition'),
 });

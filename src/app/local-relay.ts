@@ -3,11 +3,13 @@ import { join, resolve } from 'node:path';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { createLogger, type Logger, type LogLevel } from '../base/logger.ts';
 import { Engine } from '../engine/engine.ts';
+import type { WorkerFit } from '../engine/worker-fit.ts';
 import type { Handler } from '../handlers/handler.ts';
 import { BUILT_IN_HANDLERS, WORKER_HANDLERS } from '../handlers/registry.ts';
 import { FileBlobStore } from '../stores/blob-store.ts';
 import { openStore } from '../stores/registry.ts';
 import type { Store } from '../stores/store.ts';
+import type { WorkSource } from '../worker/work-source.ts';
 import { Worker } from '../worker/worker.ts';
 import type { RelayApi } from './api.ts';
 import { createLocalApi } from './local-api.ts';
@@ -27,6 +29,8 @@ export interface LocalOptions {
   readonly by: string;
   readonly handlers?: readonly Handler[];
   readonly leaseMs?: number;
+  /** How long terminal runs are kept; by default for ever. */
+  readonly retentionMs?: number | undefined;
 }
 
 /** What a worker is started with. */
@@ -35,6 +39,17 @@ export interface LocalWorkerOptions {
   /** Serve this run and no other. */
   readonly run_id?: string;
   readonly shutdownGraceMs?: number;
+  /** What tasks may ask of a worker beyond its handlers. */
+  readonly fit?: WorkerFit;
+  /** Looks on at what the worker asks of its source. */
+  readonly watch?: (source: WorkSource) => WorkSource;
+}
+
+/** A worker at work. */
+export interface RunningWorker {
+  stop(graceMs?: number): Promise<void>;
+  /** Resolves when there is nothing to do. */
+  idle(): Promise<void>;
 }
 
 const SHUTDOWN_GRACE_MS = 10_000;
@@ -71,6 +86,7 @@ export class LocalRelay {
       secret: (name) => options.env[name],
       env: (name) => options.env[name],
       ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
+      retentionMs: options.retentionMs,
     });
     this.api = createLocalApi(this.engine, { by: options.by });
   }
@@ -89,12 +105,20 @@ export class LocalRelay {
     await this.engine.start();
   }
 
+  /** Only notices what other processes commit; they run the loops. */
+  async watchStore(): Promise<void> {
+    this.#isRunning = true;
+    await this.engine.startWatching();
+  }
+
   /** Starts a worker; stopping it hands over or releases everything it holds. */
-  async startWorker(options: LocalWorkerOptions): Promise<{ stop: (graceMs?: number) => Promise<void> }> {
+  async startWorker(options: LocalWorkerOptions): Promise<RunningWorker> {
     const run_key = options.run_id === undefined ? null : await this.#runKey(options.run_id);
-    const { source, id } = await this.engine.source({ handlers: [...this.#handlers.keys()], run_key });
+    const { fit = {}, watch = (source) => source } = options;
+    const handlers = [...this.#handlers.keys()];
+    const { source, id } = await this.engine.source({ handlers, run_key, fit });
     const worker = new Worker({
-      source,
+      source: watch(source),
       handlers: this.#handlers,
       concurrency: options.concurrency,
       clock: this.#clock,
@@ -108,6 +132,7 @@ export class LocalRelay {
     await worker.start();
     let isForgotten = false;
     return {
+      idle: () => worker.idle(),
       stop: async (graceMs) => {
         await worker.stop(graceMs);
         if (isForgotten) return;

@@ -1,14 +1,19 @@
-/** How commands reach the product: today the embedded store in this process, behind the contract that a server will offer too. */
+/** How commands reach the product: the embedded store in this process, or a server, behind one contract. */
 import type { RelayApi } from '../app/api.ts';
 import type { Config } from '../app/config.ts';
 import type { LocalRelay } from '../app/local-relay.ts';
+import { parseDuration } from '../base/duration.ts';
 import { RelayError } from '../base/errors.ts';
+import type { Handler } from '../handlers/handler.ts';
 import { type CommonOptions, configFor } from './command.ts';
 import type { Io } from './io.ts';
 
-/** An open Relay. `local` is there for what only the owner of a store can do: run tasks, copy it. */
+/** An open Relay. */
 export interface Connection {
   readonly api: RelayApi;
+  /** True when a server has the store; it runs what is started there. */
+  readonly isRemote: boolean;
+  /** For what only the owner of a store can do: run tasks, copy it. Asking for it on a server is USAGE. */
   readonly local: LocalRelay;
 }
 
@@ -19,9 +24,10 @@ export async function withRelay<T>(
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
   const { config } = await configFor(options, io);
+  if (config.server !== undefined) return withServer(config, io, work);
   const local = await openLocal(config, io);
   try {
-    return await work({ api: local.api, local });
+    return await work({ api: local.api, isRemote: false, local });
   } finally {
     await local.close();
   }
@@ -30,12 +36,16 @@ export async function withRelay<T>(
 /** The settings of a command that works on the embedded store, and on no server. */
 export async function localConfig(options: CommonOptions, io: Io): Promise<Config> {
   const { config } = await configFor(options, io);
-  refuseServer(config);
+  if (config.server !== undefined) throw onlyLocal();
   return config;
 }
 
-async function openLocal(config: Config, io: Io): Promise<LocalRelay> {
-  refuseServer(config);
+/** Opens the store of the settings in this process. */
+export async function openLocal(
+  config: Config,
+  io: Io,
+  handlers: readonly Handler[] = [],
+): Promise<LocalRelay> {
   const { LocalRelay } = await import('../app/local-relay.ts');
   return LocalRelay.open({
     data: config.data,
@@ -45,12 +55,33 @@ async function openLocal(config: Config, io: Io): Promise<LocalRelay> {
     log: config.log,
     writeLog: (line) => io.err.write(line),
     by: io.env.USER ?? io.env.LOGNAME ?? 'cli',
+    handlers,
+    retentionMs: config.retention === undefined ? undefined : (parseDuration(config.retention) ?? undefined),
   });
 }
 
-function refuseServer({ server }: Config): void {
-  if (server === undefined) return;
-  throw new RelayError('USAGE', 'this version cannot talk to a server yet', {
-    hint: 'that comes with `relay serve`; leave out --server and RELAY_SERVER to work on the embedded store',
+async function withServer<T>(
+  { server = '', token, data }: Config,
+  io: Io,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  const { openRemote } = await import('../app/remote.ts');
+  const remote = openRemote({ server, token, data, cwd: io.cwd });
+  try {
+    return await work({
+      api: remote.api,
+      isRemote: true,
+      get local(): LocalRelay {
+        throw onlyLocal();
+      },
+    });
+  } finally {
+    remote.close();
+  }
+}
+
+function onlyLocal(): RelayError {
+  return new RelayError('USAGE', 'this works on the embedded store, not on a server', {
+    hint: 'leave out --server and RELAY_SERVER',
   });
 }

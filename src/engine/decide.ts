@@ -39,19 +39,19 @@ export function decisionReferences(planned: PlannedTask): CompiledValue['referen
   return [...condition, ...(planned.gateMessage?.references ?? []), ...config];
 }
 
-/** Works out the first of `if`, gate, `approval`, `wait` that has something to say. A passed gate is not asked again. */
+/** Works out the first of `if`, gate, `approval`, `wait` that has something to say. What was decided before is not asked again (SPEC S4.2). */
 export function evaluate(
   planned: PlannedTask,
   scope: Scope,
-  state: { isGatePassed: boolean; now: number },
+  state: { decided: TaskRow['gate']; now: number },
 ): Verdict {
   try {
     const { condition } = planned;
-    if (!state.isGatePassed && condition !== null) {
+    if (state.decided === null && condition !== null) {
       if (!isTruthy(typeof condition === 'boolean' ? condition : condition.render(scope)))
         return { kind: 'skip' };
     }
-    if (planned.task.gate !== undefined && !state.isGatePassed)
+    if (planned.task.gate !== undefined && state.decided !== 'passed')
       return askGate(planned, withoutSecrets(scope), state.now);
     if (planned.settledBy === 'person') return askApproval(planned, withoutSecrets(scope), state.now);
     if (planned.settledBy === 'timer') return waitFor(planned, scope, state.now);
@@ -145,14 +145,17 @@ export function applyVerdict(work: Work, task: TaskRow, verdict: Verdict, decisi
       });
       return;
     case 'ask':
+      task.gate = verdict.question.kind === 'gate' ? 'condition' : 'passed';
       ask(work, task, verdict.question, decision);
       return;
     case 'wait':
+      task.gate = 'passed';
       if (verdict.dueAt <= work.now) completeWait(work, task, verdict.dueAt, decision);
       else
         work.enqueue(task, decision ?? { event: 'task.queued' }, { notBefore: verdict.dueAt, kind: 'wait' });
       return;
     case 'go':
+      task.gate = 'passed';
       makeReady(work, task, decision);
   }
 }

@@ -1,7 +1,9 @@
 /** The loops of an engine: what each does in a turn and how long it rests. They are safe to run on every node at once. */
+import { isTerminal, RUN_STATUSES } from '../domain/states.ts';
 import type { EngineContext } from './engine-context.ts';
 import { followUp } from './follow-ups.ts';
 import { Loop } from './loop.ts';
+import { prune } from './prune.ts';
 import { Reaper } from './reaper.ts';
 import { sweepLimbo } from './sweep.ts';
 import { runTimers } from './timers.ts';
@@ -10,6 +12,8 @@ const REAPER_MS = 5_000;
 const REST_MAX_MS = 1_000;
 const WATCH_MS = 100;
 const SWEEP_MS = 60_000;
+const RETENTION_MS = 3_600_000;
+const PRUNED_MAX = 1_000;
 
 /** The loops by what they are for. */
 export interface EngineLoops {
@@ -17,13 +21,18 @@ export interface EngineLoops {
   readonly timers: Loop;
   readonly reaper: Loop;
   readonly sweep: Loop;
+  readonly retention: Loop;
   readonly watcher: Loop;
 }
 
 /** Makes the loops; none runs yet. `watch` looks for commits of other processes. */
 export function createLoops(
   context: EngineContext,
-  { leaseMs, watch }: { leaseMs: number; watch: () => Promise<number> },
+  {
+    leaseMs,
+    retentionMs,
+    watch,
+  }: { leaseMs: number; retentionMs: number | null; watch: () => Promise<number> },
 ): EngineLoops {
   const { clock, logger } = context;
   const reaper = new Reaper(context, { intervalMs: REAPER_MS, leaseMs });
@@ -48,6 +57,14 @@ export function createLoops(
       counts: { repaired: await sweepLimbo(context) },
       restMs: SWEEP_MS,
     })),
+    retention: loop('retention', async () => {
+      if (retentionMs === null) return { counts: { pruned: 0 }, restMs: RETENTION_MS };
+      const statuses = RUN_STATUSES.filter(isTerminal);
+      const before = clock.now() - retentionMs;
+      const gone = await prune(context, { statuses, before, limit: PRUNED_MAX, dryRun: false });
+      // A full batch means that there is more to do at once.
+      return { counts: { pruned: gone.length }, restMs: gone.length < PRUNED_MAX ? RETENTION_MS : 0 };
+    }),
     watcher: loop('watcher', async () => ({ counts: { changes: await watch() }, restMs: WATCH_MS })),
   };
 }

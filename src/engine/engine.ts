@@ -48,6 +48,8 @@ export interface EngineOptions {
   readonly secret: (name: string) => string | undefined;
   readonly env: (name: string) => string | undefined;
   readonly leaseMs?: number;
+  /** Terminal runs that ended longer ago than this are removed; by default nothing is (SPEC S12.6). */
+  readonly retentionMs?: number | undefined;
 }
 
 /** What a run is started with. */
@@ -112,13 +114,23 @@ export class Engine implements Service {
       logged: new Signal(),
     };
     this.remote = new RemoteWorkers(this.context, { leaseMs: this.#leaseMs });
-    this.#loops = createLoops(this.context, { leaseMs: this.#leaseMs, watch: () => this.#watch() });
+    const { retentionMs = null } = options;
+    this.#loops = createLoops(this.context, {
+      leaseMs: this.#leaseMs,
+      retentionMs,
+      watch: () => this.#watch(),
+    });
   }
 
   /** Takes over what dead processes of this host have left, then runs the loops. */
   async start(): Promise<void> {
     await freeDeadWorkers(this.context);
     await startAll(Object.values(this.#loops));
+  }
+
+  /** Only notices commits of other processes, which run the loops. */
+  async startWatching(): Promise<void> {
+    await this.#loops.watcher.start();
   }
 
   async stop(): Promise<void> {
@@ -132,6 +144,7 @@ export class Engine implements Service {
       this.#loops.timers.runOnce(),
       this.#loops.reaper.runOnce(),
       this.#loops.sweep.runOnce(),
+      this.#loops.retention.runOnce(),
     ]);
     return all.flatMap((counts) => Object.values(counts)).reduce((sum, count) => sum + count, 0);
   }
@@ -300,8 +313,13 @@ export class Engine implements Service {
   }
 
   /** Appends an immutable note to a run, or to one of its tasks. */
-  appendContext(run_id: string, snapshot: NewContext & { readonly by: string }): Promise<string> {
-    return this.#onRun(run_id, (work, run) => appendContext(work, run, snapshot));
+  appendContext(
+    run_id: string,
+    snapshot: NewContext & { readonly by: string },
+    key?: string,
+  ): Promise<string> {
+    const once = { caller: snapshot.by, key, operation: 'runs.context', request: { run_id, snapshot } };
+    return this.#onRun(run_id, (work, run) => appendContext(work, run, snapshot), once);
   }
 
   /** Removes terminal runs that ended before a time; returns their ids. Blobs go a day after the last run that refers to them. */

@@ -76,7 +76,7 @@ function decideTogether(context: EngineContext, tasks: readonly TaskRow[]): Prom
       key: task.key,
       version: task.version,
       verdict: evaluate(planned, found[index] ?? {}, {
-        isGatePassed: task.gate === 'passed',
+        decided: task.gate,
         now: clock.now(),
       }),
     }));

@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { RelayError } from '../base/errors.ts';
 import type { WorkerRow } from '../stores/rows.ts';
+import { cleanText } from '../worker/clean-text.ts';
 import type {
   Heartbeat,
   HeartbeatAnswer,
@@ -50,6 +51,8 @@ interface Known {
   readonly source: EngineSource;
   /** Ends the waiting of its claims. */
   readonly draining: AbortController;
+  /** The claim that waits; a worker makes one call at a time, so a new one takes its place. */
+  waiting: AbortController | null;
   seenAt: number;
 }
 
@@ -60,6 +63,7 @@ const TOUCH_MS = 10_000;
 /** A worker that was not heard of for so long is taken off the list. */
 const FORGET_MS = 7 * 86_400_000;
 const KNOWN_MAX = 10_000;
+const LOG_CHARS_MAX = 256 * 1024;
 
 /** Serves remote workers. */
 export class RemoteWorkers {
@@ -124,9 +128,13 @@ export class RemoteWorkers {
   ): Promise<{ results: readonly SettlementResult[]; leases: readonly Lease[]; drain: boolean }> {
     const worker = await this.#find(id);
     const isDraining = worker.draining.signal.aborted;
-    const waits = claim.waitMs > 0 && claim.settlements.length === 0 && !isDraining;
-    const signal = waits
-      ? AbortSignal.any([claim.signal, worker.draining.signal, AbortSignal.timeout(claim.waitMs)])
+    worker.waiting?.abort();
+    const waiting = new AbortController();
+    worker.waiting = waiting;
+    const isPatient = claim.waitMs > 0 && claim.settlements.length === 0 && !isDraining;
+    const timeout = AbortSignal.timeout(claim.waitMs);
+    const signal = isPatient
+      ? AbortSignal.any([claim.signal, waiting.signal, worker.draining.signal, timeout])
       : AbortSignal.abort();
     const { results, leases } = await worker.source.next({
       limit: isDraining ? 0 : claim.limit,
@@ -172,7 +180,8 @@ export class RemoteWorkers {
       const live = new Set(tasks.map(({ lease_id }) => lease_id));
       const rows = chunks.flatMap(({ lease_id, stream, text }, index) => {
         const place = places[index] ?? null;
-        return place === null || !live.has(lease_id) ? [] : [{ ...place, at: work.now, stream, text }];
+        if (place === null || !live.has(lease_id)) return [];
+        return [{ ...place, at: work.now, stream, text: cleanText(text, LOG_CHARS_MAX) }];
       });
       if (rows.length > 0) await work.tx.logs.append(rows);
       return rows.length;
@@ -238,7 +247,13 @@ export class RemoteWorkers {
       run_key: null,
       fit: { pool, labels, resources },
     });
-    const known: Known = { row, source, draining: new AbortController(), seenAt: row.seen_at };
+    const known: Known = {
+      row,
+      source,
+      draining: new AbortController(),
+      waiting: null,
+      seenAt: row.seen_at,
+    };
     if (row.status === 'DRAINING') known.draining.abort();
     this.#known.set(row.id, known);
     for (const oldest of this.#known.keys()) {

@@ -12,5 +12,5 @@ export async function verdictAfterGate(context: EngineContext, work: Work, task:
   const [scope = {}] = await context.scopes.build(work.tx, [
     { task, run, references: decisionReferences(planned) },
   ]);
-  return evaluate(planned, scope, { isGatePassed: true, now: work.now });
+  return evaluate(planned, scope, { decided: 'passed', now: work.now });
 }

@@ -96,7 +96,8 @@ export interface TaskRow {
   progress: number | null;
   message: string | null;
   checkpoint: string | null;
-  gate: 'passed' | null;
+  /** How far the decision has come: `if` holds, or nothing is left to decide. A retry does not ask again, a rerun does. */
+  gate: 'condition' | 'passed' | null;
   question: string | null;
   question_id: string | null;
   answers: string | null;

@@ -32,6 +32,25 @@ conformance('doing it again', (open) => {
     await expectSound(h, run);
   });
 
+  // SPEC S4.2
+  it('a retry does not ask a condition again that held before, a rerun does', async () => {
+    const h = await open();
+    const run = await h.start({ a: {}, b: { if: 'tasks.a.output' } }, { on_failure: 'continue' });
+    await h.complete(await h.claimOne('a'), true);
+    await h.idle();
+    await h.fail(await h.claimOne('b'), HOPELESS);
+    expect(await h.task(run, 'b')).toMatchObject({ status: 'FAILED', gate: 'passed' });
+    await h.engine.retryRun(run, 'me');
+    expect(await h.task(run, 'b')).toMatchObject({ status: 'PENDING', gate: 'passed' });
+    expect((await h.finish(run)).status).toBe('SUCCESS');
+    await h.engine.rerunFrom(run, 'a', 'me');
+    expect(await h.task(run, 'b')).toMatchObject({ status: 'PENDING', gate: null });
+    await h.complete(await h.claimOne('a'), false);
+    await h.idle();
+    expect(await h.statuses(run)).toMatchObject({ b: 'SKIPPED condition_false' });
+    await expectSound(h, run);
+  });
+
   // SPEC S5.7
   it('a cancelled run can be retried', async () => {
     const h = await open();
@@ -165,7 +184,7 @@ conformance('doing it again', (open) => {
     const h = await open();
     const run = await h.start(
       {
-        grandchild: { needs: 'child' },
+        grandchild: { needs: ['child', 'a'] },
         both: { needs: ['a', 'b'] },
         child: { needs: 'a' },
         a: {},

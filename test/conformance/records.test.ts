@@ -331,6 +331,17 @@ conformance('records', (open) => {
   });
 
   // SPEC S12.6
+  it('with retention set, runs that ended long ago go by themselves, and active ones stay', async () => {
+    const h = await open({ retentionMs: 3_600_000 });
+    const old = await h.start({ a: {} });
+    await h.finish(old);
+    const active = await h.start({ a: {} });
+    await h.leap(3_600_001);
+    expect(await h.store.read((tx) => tx.runs.byId(old))).toBeNull();
+    expect((await h.run(active)).status).toBe('RUNNING');
+  });
+
+  // SPEC S12.6
   it('a blob goes a day after nobody refers to it any more, and not before', async () => {
     const h = await open();
     const big = 'x'.repeat(300_000);

@@ -55,6 +55,22 @@ conformance('starting runs', (open) => {
     expect((await h.claim(3)).map((lease) => lease.config.value)).toEqual(['old', 'old', 'new']);
   });
 
+  // SPEC S1.1
+  it('a start that was rolled back leaves nothing of its workflow behind, in the store or in memory', async () => {
+    let isBroken = false;
+    const h = await open({
+      onStatement: (name) => {
+        if (isBroken && name === 'commit') throw new TypeError('rolled back');
+      },
+    });
+    isBroken = true;
+    await expect(h.start({ a: { with: { value: 'old' } } })).rejects.toThrow('rolled back');
+    isBroken = false;
+    const run = await h.start({ a: { with: { value: 'new' } } });
+    expect((await h.run(run)).workflow_version).toBe(1);
+    expect((await h.claimOne('a')).config.value).toBe('new');
+  });
+
   // SPEC S1.2
   it('inputs are filled with defaults and checked before a run exists', async () => {
     const h = await open();

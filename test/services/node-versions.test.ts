@@ -61,6 +61,17 @@ for (const major of [20, 22, 24]) {
       expect(builtRelay(['config', '--json'], options)).toMatchObject({ code: 0, err: '' });
     });
 
+    it('a workflow runs to its end on the SQLite that this Node has', () => {
+      // SPEC S14.1
+      const binding = major >= 24 || major === 22 ? 'node:sqlite' : 'libsql';
+      const data = `data-${major}`;
+      const file = `project-${major}/workflows/research-brief.yaml`;
+      const run = builtRelay(['run', file, '--yes', '--json', '--data', data], options);
+      expect(JSON.parse(run.out)).toMatchObject({ status: 'SUCCESS', workflow_name: 'research-brief' });
+      expect(run.code).toBe(0);
+      expect(builtRelay(['doctor', '--data', data], options).out).toContain(binding);
+    });
+
     it('a bad file gets its explanation and exit code 2', () => {
       const { code, out, err } = builtRelay(['validate', '-'], {
         ...options,

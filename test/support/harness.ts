@@ -37,6 +37,7 @@ export interface HarnessOptions {
   readonly clock?: ManualClock;
   readonly seed?: number;
   readonly secrets?: Readonly<Record<string, string>>;
+  readonly retentionMs?: number;
   readonly log?: (line: string) => void;
 }
 
@@ -286,6 +287,7 @@ export class Harness {
       secret: (name) => secrets[name],
       env: () => undefined,
       leaseMs: LEASE_MS,
+      retentionMs: this.#options.retentionMs,
     });
   }
 

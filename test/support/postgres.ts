@@ -54,7 +54,7 @@ export async function startPostgres(): Promise<PostgresServer | { readonly reaso
   // Autovacuum is off: its transactions would hold event readers back at moments that no test can know.
   const settings = [
     `-p ${port} -k ${folder} -c listen_addresses=127.0.0.1 -c max_connections=200`,
-    '-c fsync=off -c synchronous_commit=off -c full_page_writes=off -c autovacuum=off',
+    '-c fsync=off -c full_page_writes=off -c autovacuum=off',
   ].join(' ');
   const control = (...args: readonly string[]): void => run('pg_ctl', '-D', db, '-w', '-s', ...args);
   const server: PostgresServer = {
@@ -81,6 +81,20 @@ export async function createDatabase(url: string): Promise<{ url: string; drop: 
   const own = new URL(url);
   own.pathname = `/${name}`;
   return { url: own.href, drop: () => execute(url, `drop database if exists ${name} with (force)`) };
+}
+
+/** Takes everything out of a migrated database, so that it is as good as new. */
+export async function emptyDatabase(url: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ name: string }>(
+      "select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'schema_migrations'",
+    );
+    await client.query(`truncate ${rows.map(({ name }) => name).join(', ')} restart identity`);
+  } finally {
+    await client.end();
+  }
 }
 
 /** Runs one statement on a connection of its own. */

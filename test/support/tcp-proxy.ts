@@ -1,0 +1,68 @@
+/** A connection that breaks when a test wants it to: forwards bytes to a server until told to cut at a word. */
+import { connect, createServer, type Socket } from 'node:net';
+
+/** Where to cut: before the server gets the word, or after it has answered and before the client hears of it. */
+export type Cut = 'before' | 'after';
+
+/** A proxy in front of one server. */
+export interface TcpProxy {
+  readonly port: number;
+  /** Cuts the next connection on which the client sends this word; resolves when it has happened. */
+  cutAt(word: string, when: Cut): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Starts a proxy to a local port. */
+export async function startProxy(target: number): Promise<TcpProxy> {
+  const sockets = new Set<Socket>();
+  let plan: { word: string; when: Cut; done: () => void } | null = null;
+  const server = createServer((client) => {
+    const upstream = connect(target, '127.0.0.1');
+    let isMuted = false;
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        sockets.delete(socket);
+        client.destroy();
+        upstream.end();
+      });
+    }
+    client.on('data', (data) => {
+      const { word, when, done } = plan ?? {};
+      if (word !== undefined && data.includes(word)) {
+        plan = null;
+        if (when === 'before') {
+          client.destroy();
+          upstream.destroy();
+          done?.();
+          return;
+        }
+        isMuted = true;
+        // The answer to the whole batch comes in one piece once the server is done with it.
+        upstream.once('data', () => {
+          client.destroy();
+          upstream.destroy();
+          done?.();
+        });
+      }
+      upstream.write(data);
+    });
+    upstream.on('data', (data) => {
+      if (!isMuted) client.write(data);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : 0,
+    cutAt: (word, when) =>
+      new Promise((resolve) => {
+        plan = { word, when, done: resolve };
+      }),
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
