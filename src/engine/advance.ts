@@ -4,7 +4,8 @@
  */
 import type { RunRow, TaskRow } from '../stores/rows.ts';
 import { runSettings } from './run-settings.ts';
-import type { Cause, Work } from './work.ts';
+import type { Cause } from './task-events.ts';
+import type { Work } from './work.ts';
 
 /** Rows that one transaction moves because of one parent or one stopped run. */
 export const CHUNK = 500;

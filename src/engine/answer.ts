@@ -4,7 +4,8 @@ import type { TaskFailure } from '../domain/failure.ts';
 import type { TaskRow } from '../stores/rows.ts';
 import { advance, roomOf } from './advance.ts';
 import { applyVerdict, type StoredQuestion, type Verdict } from './decide.ts';
-import type { Cause, Work } from './work.ts';
+import type { Cause } from './task-events.ts';
+import type { Work } from './work.ts';
 
 /** What somebody decided. */
 export interface Decision {

@@ -11,7 +11,8 @@ import { isTruthy } from '../template/truth.ts';
 import { makeReady } from './advance.ts';
 import type { CompiledValue } from './compiled-value.ts';
 import type { PlannedTask } from './plan.ts';
-import type { Cause, Work } from './work.ts';
+import type { Cause } from './task-events.ts';
+import type { Work } from './work.ts';
 
 /** What a person is asked, as stored with the task. */
 export interface StoredQuestion {

@@ -7,26 +7,11 @@ import { invariant } from '../base/invariant.ts';
 import type { EventType } from '../domain/event-types.ts';
 import { type CounterClass, classOf, deriveRunStatus } from '../domain/run-status.ts';
 import { isTerminal, type TaskStatus } from '../domain/states.ts';
-import { assertMove, type Mover } from '../domain/transitions.ts';
+import { assertMove } from '../domain/transitions.ts';
 import type { ArtifactRow, AttemptRow, CursorRow, RunRow, TaskRow, TimerRow } from '../stores/rows.ts';
 import type { ClaimableRow, NewEvent, Tx } from '../stores/store.ts';
 import { runSettings } from './run-settings.ts';
-
-/** Why a task moves, as its event tells it. */
-export interface Cause {
-  readonly event: EventType;
-  readonly reason?: string | null;
-  readonly by?: Mover;
-  readonly data?: Readonly<Record<string, unknown>>;
-}
-
-interface TaskEvent {
-  readonly from: TaskStatus | null;
-  readonly via: TaskStatus[];
-  type: EventType;
-  reason: string | null;
-  data: Record<string, unknown>;
-}
+import { type Cause, TaskEvents } from './task-events.ts';
 
 /** What an engine does after the commit. */
 export interface Aftermath {
@@ -64,7 +49,7 @@ export class Work {
   readonly #runs = new Map<number, RunRow>();
   readonly #changed = new Set<TaskRow>();
   readonly #changedRuns = new Set<RunRow>();
-  readonly #taskEvents = new Map<TaskRow, TaskEvent>();
+  readonly #taskEvents = new TaskEvents();
   readonly #events: NewEvent[] = [];
   readonly #attempts: AttemptRow[] = [];
   readonly #acknowledged: (readonly [number, number, string | null])[] = [];
@@ -284,7 +269,8 @@ export class Work {
     for (const run of this.#changedRuns) this.#updateRunStatus(run);
     const { tx } = this;
     await tx.artifacts.insert(this.#artifacts);
-    this.#collectTaskEvents();
+    this.#events.push(...this.#taskEvents.collect(this.now));
+    for (const task of this.#changed) if (task.undecided === 1) this.aftermath.hasUndecided = true;
     await tx.tasks.save([...this.#changed]);
     await tx.attempts.record(this.#attempts);
     await tx.attempts.acknowledge(this.#acknowledged);
@@ -333,44 +319,8 @@ export class Work {
   }
 
   #note(task: TaskRow, from: TaskStatus, cause: Cause): void {
-    const reason = cause.reason ?? null;
-    const known = this.#taskEvents.get(task);
-    if (known === undefined) {
-      const data = { ...cause.data };
-      this.#taskEvents.set(task, { from, via: [], type: cause.event, reason, data });
-    } else {
-      if (from !== known.from && from !== task.status) known.via.push(from);
-      // Who decided is told even when the task moves on at once.
-      if (!isDecision(known.type) || !isHandOut(cause.event)) known.type = cause.event;
-      known.reason = reason;
-      Object.assign(known.data, cause.data);
-    }
+    this.#taskEvents.note(task, from, cause);
     this.#changed.add(task);
-  }
-
-  #collectTaskEvents(): void {
-    for (const [task, { from, via, type, reason, data }] of this.#taskEvents) {
-      task.version += 1;
-      const { status: to, attempt, version } = task;
-      const body = {
-        from,
-        to,
-        ...(via.length > 0 ? { via } : {}),
-        ...(reason === null ? {} : { reason }),
-        attempt,
-        version,
-        ...data,
-      };
-      this.#events.push({
-        run_key: task.run_key,
-        task_key: task.key,
-        type,
-        at: this.now,
-        data: JSON.stringify(body),
-      });
-      if (task.undecided === 1) this.aftermath.hasUndecided = true;
-    }
-    for (const task of this.#changed) if (task.undecided === 1) this.aftermath.hasUndecided = true;
   }
 
   /** Stored and derived in the same transaction, from the counters alone (SPEC S3.3). */
@@ -417,14 +367,6 @@ export class Work {
       this.addTimer({ due_at, kind: 'run_timeout', subject: run.key });
     }
   }
-}
-
-function isDecision(type: EventType): boolean {
-  return type === 'task.approved' || type === 'task.resumed';
-}
-
-function isHandOut(type: EventType): boolean {
-  return type === 'task.ready' || type === 'task.queued';
 }
 
 type Counter = `n_${CounterClass}`;
