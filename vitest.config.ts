@@ -1,5 +1,8 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
+/** In tests the client is its sources; the built program takes it from dist/. */
+const resolve = { alias: { '#client': fileURLToPath(new URL('client/src/index.ts', import.meta.url)) } };
 const shared = { environment: 'node', testTimeout: 30_000, hookTimeout: 120_000 } as const;
 
 /** Quick tests first; those that start programs after them, one file at a time. */
@@ -7,14 +10,16 @@ export default defineConfig({
   test: {
     projects: [
       {
+        resolve,
         test: {
           ...shared,
           name: 'unit',
-          include: ['src/**/*.test.ts', 'test/*.test.ts'],
+          include: ['src/**/*.test.ts', 'client/src/**/*.test.ts', 'test/*.test.ts'],
           sequence: { groupOrder: 0 },
         },
       },
       {
+        resolve,
         test: {
           ...shared,
           name: 'conformance',
@@ -23,6 +28,7 @@ export default defineConfig({
         },
       },
       {
+        resolve,
         test: {
           ...shared,
           name: 'crash',
@@ -31,6 +37,7 @@ export default defineConfig({
         },
       },
       {
+        resolve,
         test: {
           ...shared,
           name: 'scenarios',
@@ -39,12 +46,13 @@ export default defineConfig({
         },
       },
       {
+        resolve,
         test: {
           ...shared,
           name: 'services',
-          // The conformance suite again, on a real Postgres.
-          include: ['test/services/**/*.test.ts', 'test/conformance/**/*.test.ts'],
-          env: { RELAY_TEST_STORE: 'postgres' },
+          // Conformance, crash sweep and simulation again, on a real Postgres.
+          include: ['test/{services,conformance,crash,simulation}/**/*.test.ts'],
+          env: { RELAY_TEST_STORE: 'postgres', RELAY_SIMULATIONS: process.env.RELAY_SIMULATIONS ?? '100' },
           globalSetup: ['test/support/postgres-setup.ts'],
           fileParallelism: false,
           testTimeout: 180_000,

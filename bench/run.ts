@@ -1,6 +1,7 @@
 /** `npm run bench [NAME…] [--json]`: measures and prints. Timings belong here and never in a test. */
 import { engineBench } from './engine.ts';
 import { graphBench } from './graph.ts';
+import { httpBench } from './http.ts';
 import { templateBench } from './template.ts';
 import { validateBench } from './validate.ts';
 import { workerBench } from './worker.ts';
@@ -13,6 +14,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   graph: graphBench,
   engine: engineBench,
   worker: workerBench,
+  http: httpBench,
   validate: validateBench,
 };
 

@@ -1,11 +1,17 @@
 /** The pages that come from the code: path and text. */
 import { ERROR_CODES } from '../src/base/error-codes.ts';
+import { COMMANDS } from '../src/cli/commands/registry.ts';
 import { PROBLEM_CODES } from '../src/definition/problem.ts';
 import { renderTransitionDiagram } from '../src/domain/transition-diagram.ts';
 import { BUILT_IN_HANDLERS } from '../src/handlers/registry.ts';
+import { renderCliPage } from './cli-page.ts';
 import { renderHandlersPage } from './handlers-page.ts';
+import { renderHttpPage } from './http-page.ts';
 
 const GENERATED = '<!-- Written by `npm run generate`; change the code, not this page. -->';
+
+/** Commands are loaded when they are called, so their page alone has to be waited for. */
+const CLI_PAGE = await renderCliPage(COMMANDS);
 
 /** A page and where it belongs. */
 export interface GeneratedPage {
@@ -20,7 +26,9 @@ export function generatedPages(): readonly GeneratedPage[] {
     text: `${GENERATED}\n\n${body.trimEnd()}\n`,
   });
   return [
+    page('docs/reference/cli.md', CLI_PAGE),
     page('docs/reference/errors.md', errorsPage()),
+    page('docs/reference/http-api.md', renderHttpPage()),
     page('docs/reference/problems.md', problemsPage()),
     page('docs/reference/transitions.md', renderTransitionDiagram()),
     page('docs/reference/handlers.md', renderHandlersPage(BUILT_IN_HANDLERS)),

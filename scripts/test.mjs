@@ -13,6 +13,9 @@ const staticChecks = () => {
 const vitest = (title, projects) =>
   tool(title, 'vitest', ['run', ...projects.flatMap((name) => ['--project', name]), ...extra]);
 
+/** The same tests with more of everything: 100 kills instead of 20, 5,000 random runs instead of 300. */
+const LONG = { RELAY_LONG: 'yes', RELAY_SIMULATIONS: '5000' };
+
 const modes = {
   check: () => {
     staticChecks();
@@ -26,6 +29,15 @@ const modes = {
   services: () => {
     build();
     vitest('Tests with other runtimes and services', ['services']);
+  },
+  long: () => {
+    for (const [name, value] of Object.entries(LONG)) process.env[name] ??= value;
+    build();
+    tool('Crash sweep, simulation and kills, at length', 'vitest', [
+      ...['run', '--project', 'crash', '--project', 'scenarios'],
+      ...['test/crash', 'test/simulation', 'test/scenarios/kill', 'test/scenarios/resume-after-kill'],
+      ...extra,
+    ]);
   },
   all: () => {
     staticChecks();

@@ -21,7 +21,24 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ['stores/store.ts', 'stores/rows.ts', 'stores/blob-store.ts'],
     ['worker/work-source.ts', 'worker/check-output.ts', 'worker/clean-text.ts'],
   ),
-  app: ['base', 'domain', 'template', 'definition', 'stores', 'models', 'handlers', 'worker', 'engine'],
+  server: ['engine', 'domain', 'base'].concat([
+    'app/api.ts',
+    'stores/store.ts',
+    'stores/rows.ts',
+    'worker/work-source.ts',
+  ]),
+  app: [
+    'base',
+    'domain',
+    'template',
+    'definition',
+    'stores',
+    'models',
+    'handlers',
+    'worker',
+    'engine',
+    'server',
+  ],
   cli: ['app', 'definition', 'domain', 'handlers', 'base'],
 };
 
@@ -45,19 +62,42 @@ const BANNED: readonly { pattern: RegExp; except: RegExp; instead: string }[] = 
   { pattern: /@ts-(ignore|expect-error|nocheck)/, except: /\.test\.ts$/, instead: 'mend the type' },
 ];
 
+/** Statements that one dialect has and the other has no use for, and why. */
+const ONE_DIALECT_ONLY: Readonly<Record<string, string>> = {
+  'rows.last_key': 'SQLite: Postgres returns keys from the insert',
+  'claimable.queues': 'SQLite: Postgres looks into all queues in one statement',
+  'runs.lock': 'Postgres: row locks',
+  'runs.lock_free': 'Postgres: row locks',
+  'runs.lock_of_tasks': 'Postgres: row locks',
+  'runs.lock_free_of_tasks': 'Postgres: row locks',
+  'runs.prunable_locked': 'Postgres: row locks',
+  'claimable.peek_locked': 'Postgres: row locks',
+  'cursors.free_runs': 'Postgres: row locks',
+  'cursors.first_of_runs': 'Postgres: row locks',
+  'tasks.children_rows': 'Postgres: saves a round trip',
+  'leases.add': 'Postgres: a side table instead of a partial index',
+  'leases.remove': 'Postgres: a side table instead of a partial index',
+  'marks.add': 'Postgres: a side table instead of partial indexes',
+  'marks.remove': 'Postgres: a side table instead of partial indexes',
+  'runs.remove_marks': 'Postgres: a side table instead of partial indexes',
+};
+
 const files = (folder: string, pattern: RegExp): string[] =>
   readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && pattern.test(entry.name))
     .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)).replaceAll('\\', '/'));
 
-const sources = files('src', /\.ts$/).map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }));
+const sources = [...files('src', /\.ts$/), ...files('client/src', /\.ts$/)].map((path) => ({
+  path,
+  text: readFileSync(join(ROOT, path), 'utf8'),
+}));
 const code = sources.filter(({ path }) => !path.endsWith('.test.ts'));
 
 describe('tidy', () => {
   it('every room imports only the rooms it may', () => {
     const violations = code.flatMap(({ path, text }) => {
       const room = path.split('/')[1] ?? '';
-      if (path === 'src/index.ts') return [];
+      if (path === 'src/index.ts' || path.startsWith('client/')) return [];
       const allowed = MAY_IMPORT[room];
       if (allowed === undefined) return [`${path}: the room ${room} is not in the import table`];
       return [...text.matchAll(/from '(\.[^']+)'|import\('(\.[^']+)'\)/g)]
@@ -69,6 +109,18 @@ describe('tidy', () => {
         .map((target) => `${path} imports ${target}`);
     });
     expect(violations).toEqual([]);
+  });
+
+  it('the client imports nothing but itself and zod', () => {
+    const foreign = files('client/src', /\.ts$/)
+      .filter((path) => !path.endsWith('.test.ts'))
+      .flatMap((path) =>
+        [...readFileSync(join(ROOT, path), 'utf8').matchAll(/from '([^']+)'/g)]
+          .map((match) => match[1] ?? '')
+          .filter((from) => from !== 'zod' && !join(dirname(path), from).startsWith('client/src/'))
+          .map((from) => `${path} imports ${from}`),
+      );
+    expect(foreign).toEqual([]);
   });
 
   it('files and functions keep to their length', () => {
@@ -116,6 +168,23 @@ describe('tidy', () => {
     for (const { path, text } of generatedPages()) {
       expect(readFileSync(join(ROOT, path), 'utf8'), `${path} is stale: npm run generate`).toBe(text);
     }
+  });
+
+  it('both dialects have the same statements and the same migrations', () => {
+    const namesOf = (dialect: string): string[] =>
+      files(`sql/${dialect}/queries`, /\.sql$/)
+        .flatMap((path) => [...readFileSync(join(ROOT, path), 'utf8').matchAll(/^-- name: (\S+)$/gm)])
+        .map((match) => match[1] ?? '')
+        .sort();
+    const migrationsOf = (dialect: string): string[] =>
+      files(`sql/${dialect}/migrations`, /\.sql$/).map((path) => path.split('/').at(-1) ?? '');
+    const [sqlite, postgres] = [namesOf('sqlite'), namesOf('postgres')];
+    const single = [
+      ...sqlite.filter((name) => !postgres.includes(name)),
+      ...postgres.filter((name) => !sqlite.includes(name)),
+    ];
+    expect(single.sort()).toEqual(Object.keys(ONE_DIALECT_ONLY).sort());
+    expect(migrationsOf('postgres')).toEqual(migrationsOf('sqlite'));
   });
 
   it('links between pages lead somewhere', () => {

@@ -28,16 +28,13 @@ export type {
   EventView,
   GraphView,
   LogView,
-  NewTokenView,
   Page,
   QuestionView,
   RunSummary,
   RunView,
   Scope,
-  StatsView,
   TaskView,
   TokenView,
-  ValidationView,
   WorkerView,
   WorkflowView,
 } from '#client';
@@ -87,7 +84,7 @@ interface DeadTasks {
 }
 
 /** What was done to which dead tasks, or would be. */
-export interface DeadTasksAnswer {
+interface DeadTasksAnswer {
   readonly task_run_ids: readonly string[];
   readonly dry_run: boolean;
 }

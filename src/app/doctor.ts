@@ -189,7 +189,7 @@ async function checkContent(path: string, now: number): Promise<Check[]> {
         return finding(
           'leases',
           'warn',
-          `${count(expired)} ran out, ${dead.length} processes are gone`,
+          `${count(expired)} ran out, ${dead.length} dead process${dead.length === 1 ? '' : 'es'} left behind`,
           '`relay resume` takes their work over',
         );
       }),

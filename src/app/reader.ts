@@ -75,14 +75,15 @@ export class Reader {
     },
   ): Promise<Page<ReturnType<typeof views.runSummary>>> {
     const { limit, after } = paging(filter);
-    const [name = '', value = ''] = filter.label?.split('=') ?? [];
+    const label = filter.label ?? '';
+    const at = label.includes('=') ? label.indexOf('=') : label.length;
     const rows = await this.#store.read((tx) =>
       tx.runs.list({
         limit: limit + 1,
         ...(after === 0 ? {} : { before: after }),
         ...(filter.status === undefined ? {} : { status: filter.status }),
         ...(filter.workflow === undefined ? {} : { workflow_name: filter.workflow }),
-        ...(filter.label === undefined ? {} : { label: [name, value] as const }),
+        ...(filter.label === undefined ? {} : { label: [label.slice(0, at), label.slice(at + 1)] as const }),
       }),
     );
     return page(rows, limit, (run) => run.key, views.runSummary);

@@ -6,7 +6,7 @@ type Unit = keyof typeof UNIT_MS;
 const DURATION = /^(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h|d)$/;
 
 /** The longest duration Relay accepts: about ten years, well inside what every clock and timer arithmetic holds. */
-export const DURATION_MS_MAX = 3_660 * UNIT_MS.d;
+const DURATION_MS_MAX = 3_660 * UNIT_MS.d;
 
 /** The pattern of a written duration, for schemas and messages. */
 export const DURATION_PATTERN = DURATION.source;

@@ -1,7 +1,7 @@
 /** How commands reach the product: the embedded store in this process, or a server, behind one contract. */
 import type { RelayApi } from '../app/api.ts';
 import type { Config } from '../app/config.ts';
-import type { LocalRelay } from '../app/local-relay.ts';
+import type { LocalRelay, LocalWorkerOptions, RunningWorker } from '../app/local-relay.ts';
 import { parseDuration } from '../base/duration.ts';
 import { RelayError } from '../base/errors.ts';
 import type { Handler } from '../handlers/handler.ts';
@@ -13,8 +13,12 @@ export interface Connection {
   readonly api: RelayApi;
   /** True when a server has the store; it runs what is started there. */
   readonly isRemote: boolean;
-  /** For what only the owner of a store can do: run tasks, copy it. Asking for it on a server is USAGE. */
+  /** For what only the owner of a store can do: look at it, copy it. Asking for it on a server is USAGE. */
   readonly local: LocalRelay;
+  /** Carries runs on; a server does it by itself. */
+  startEngine(): Promise<void>;
+  /** Runs tasks of one run here; those of a server run there. */
+  startWorker(options: LocalWorkerOptions): Promise<Pick<RunningWorker, 'stop'>>;
 }
 
 /** Opens Relay for as long as `work` takes. */
@@ -27,7 +31,13 @@ export async function withRelay<T>(
   if (config.server !== undefined) return withServer(config, io, work);
   const local = await openLocal(config, io);
   try {
-    return await work({ api: local.api, isRemote: false, local });
+    return await work({
+      api: local.api,
+      isRemote: false,
+      local,
+      startEngine: () => local.startEngine(),
+      startWorker: (worker) => local.startWorker(worker),
+    });
   } finally {
     await local.close();
   }
@@ -74,6 +84,8 @@ async function withServer<T>(
       get local(): LocalRelay {
         throw onlyLocal();
       },
+      startEngine: async () => {},
+      startWorker: async () => ({ stop: async () => {} }),
     });
   } finally {
     remote.close();

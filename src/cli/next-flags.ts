@@ -3,7 +3,7 @@ import type { CommonOptions } from './command.ts';
 
 /** For example ` --data other`; empty when nothing was said. */
 export function nextFlags(options: CommonOptions): string {
-  return (['config', 'data', 'store'] as const)
+  return (['config', 'data', 'store', 'server'] as const)
     .flatMap((name) => (options[name] === undefined ? [] : [` --${name} ${quote(options[name])}`]))
     .join('');
 }

@@ -407,6 +407,7 @@ describe('relay config', () => {
       broker: none                       # default
       # server:                          # not set
       token: "***"                       # RELAY_TOKEN
+      # retention:                       # not set
       log: info                          # ./relay.config.yaml
       definition_limits:                 # default
         tasks_max: 10000

@@ -4,8 +4,8 @@ import { dirname, join, resolve } from 'node:path';
 import { RelayError } from '../base/errors.ts';
 import { didYouMean } from '../base/suggest.ts';
 import type { Workflow } from '../definition/workflow.ts';
-import type { CommonOptions } from './command.ts';
-import { localConfig, withRelay } from './connect.ts';
+import { type CommonOptions, configFor } from './command.ts';
+import { withRelay } from './connect.ts';
 import { colorsFor, type Io } from './io.ts';
 import { renderProblems } from './render/problems.ts';
 import { loadWorkflowSource } from './workflow-source.ts';
@@ -40,8 +40,9 @@ function isFile(argument: string, cwd: string): boolean {
 }
 
 async function storedWorkflow(name: string, options: CommonOptions, io: Io): Promise<Workflow> {
-  const { data, store } = await localConfig(options, io);
-  const isEmpty = store === undefined && !existsSync(join(resolve(io.cwd, data), 'relay.db'));
+  const { data, store, server } = (await configFor(options, io)).config;
+  const isHere = server === undefined && store === undefined;
+  const isEmpty = isHere && !existsSync(join(resolve(io.cwd, data), 'relay.db'));
   const hint = '`relay workflows list` shows the stored ones; a file needs its ending, for example .yaml';
   const missing = new RelayError('NOT_FOUND', `there is no file and no stored workflow ${name}`, { hint });
   if (isEmpty) throw missing;

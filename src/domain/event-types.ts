@@ -34,7 +34,7 @@ export const EVENT_TYPES = Object.freeze([
 ] as const);
 
 /** The families whose members SPEC S12.1 leaves to their rooms (`worker.*`, `outbox.*`). */
-export const EVENT_FAMILIES = Object.freeze(['worker', 'outbox'] as const);
+const EVENT_FAMILIES = Object.freeze(['worker', 'outbox'] as const);
 
 /** The name of an event: a listed one, or a member of a family. */
 export type EventType = (typeof EVENT_TYPES)[number] | `${(typeof EVENT_FAMILIES)[number]}.${string}`;

@@ -37,7 +37,7 @@ export const FAILURE_CODES = Object.freeze({
 /** The class of a failure. */
 export type FailureClass = keyof typeof FAILURE_CODES;
 /** A code that Relay itself gives. */
-export type FailureCode = (typeof FAILURE_CODES)[FailureClass][number];
+type FailureCode = (typeof FAILURE_CODES)[FailureClass][number];
 
 /** What a person can do about a failure of each class. */
 export const ADVICE: Readonly<Record<FailureClass, string>> = Object.freeze({

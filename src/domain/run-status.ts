@@ -7,7 +7,7 @@ import { invariant } from '../base/invariant.ts';
 import type { RunStatus, StopReason, TaskStatus } from './states.ts';
 
 /** The classes that a run counts its task runs by. */
-export const COUNTER_CLASSES = Object.freeze([
+const COUNTER_CLASSES = Object.freeze([
   'pending',
   'moving',
   'waiting',

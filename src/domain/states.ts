@@ -22,8 +22,6 @@ export type TaskStatus = (typeof TASK_STATUSES)[number];
 
 /** The statuses in which a task run is over; only an operator's recorded action leaves them. */
 export const TERMINAL_TASK_STATUSES = Object.freeze(['SUCCESS', 'FAILED', 'CANCELLED', 'SKIPPED'] as const);
-/** A status in which a task run is over. */
-export type TerminalTaskStatus = (typeof TERMINAL_TASK_STATUSES)[number];
 
 /** The statuses in which a worker holds a lease; the lease columns are set in these and no others. */
 export const LEASED_TASK_STATUSES = Object.freeze(['LEASED', 'RUNNING'] as const);
@@ -55,26 +53,7 @@ export const WAITING_FOR = Object.freeze([
 export type WaitingFor = (typeof WAITING_FOR)[number];
 
 /** Why a dead task is FAILED: its tries are used up, or another try could not help. */
-export const FAILURE_REASONS = Object.freeze(['exhausted', 'terminal'] as const);
-/** Why one dead task is FAILED. */
-export type FailureReason = (typeof FAILURE_REASONS)[number];
-
-/** Why a task run is SKIPPED. */
-export const SKIP_REASONS = Object.freeze([
-  'upstream_failed',
-  'upstream_cancelled',
-  'upstream_skipped',
-  'condition_false',
-  'superseded',
-  'rejected',
-] as const);
-/** Why one task run is SKIPPED. */
-export type SkipReason = (typeof SKIP_REASONS)[number];
-
-/** Why a task run is CANCELLED: by a person, by fail_fast, by the run's timeout, by its budget. */
-export const CANCEL_REASONS = Object.freeze(['cancelled', 'run_stopped', 'timeout', 'budget'] as const);
-/** Why one task run is CANCELLED. */
-export type CancelReason = (typeof CANCEL_REASONS)[number];
+export type FailureReason = 'exhausted' | 'terminal';
 
 /** Why a run is FAILED although no task of it need be: its time, its budget, or its `outputs`. */
 export const STOP_REASONS = Object.freeze(['timeout', 'budget', 'outputs'] as const);

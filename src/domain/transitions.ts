@@ -14,7 +14,7 @@ import {
 } from './states.ts';
 
 /** What a row costs: a failed attempt, a lost worker, a new attempt number, or the counts set back to zero. */
-export type Spending = 'nothing' | 'attempt' | 'loss' | 'claim' | 'reset';
+type Spending = 'nothing' | 'attempt' | 'loss' | 'claim' | 'reset';
 
 /** One row of the table. */
 export interface Transition {

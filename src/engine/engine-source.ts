@@ -71,7 +71,8 @@ export class EngineSource implements WorkSource {
       const mark = this.#context.queued.mark();
       const claim = request.limit > 0 ? await this.#claimRequest(request) : null;
       // Whoever named a claim and has stopped waiting repeats it elsewhere; leases taken here now would be nobody's.
-      if (hasWaited && claim?.claim_id != null && request.signal.aborted) return { results: [], leases: [] };
+      const isNamed = claim !== null && claim.claim_id !== null;
+      if (hasWaited && isNamed && request.signal.aborted) return { results: [], leases: [] };
       const { results, leased } = await this.#context.committer.tick({ settlements, claim });
       for (const { lease_id } of request.settlements) this.#outputs.delete(lease_id);
       // Tasks that a completion brought along may be of a kind that was not there before.

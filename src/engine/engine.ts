@@ -28,6 +28,7 @@ import { freeDeadWorkers, processIdentity } from './presence.ts';
 import { type PruneFilter, prune } from './prune.ts';
 import { RemoteWorkers } from './remote-workers.ts';
 import { replayTask, rerunFrom, retryRun } from './replay.ts';
+import { requireRunnable } from './runnable.ts';
 import { Scopes } from './scope.ts';
 import { Signal } from './signal.ts';
 import { enqueueTasks, storeVersion, submit, submitOpen } from './submit.ts';
@@ -35,7 +36,7 @@ import { verdictAfterGate } from './verdict-after-gate.ts';
 import type { Aftermath, Work } from './work.ts';
 
 /** How long a lease lasts by default (SPEC S14.6). */
-export const LEASE_MS = 30_000;
+const LEASE_MS = 30_000;
 
 /** What an engine is made of. */
 export interface EngineOptions {
@@ -387,16 +388,6 @@ export class Engine implements Service {
 interface OnceOptions extends Idempotency {
   readonly operation: string;
   readonly request: unknown;
-}
-
-/** What the language knows and the engine does not run is refused before anything is stored. */
-function requireRunnable(workflow: Workflow): void {
-  const mapped = Object.entries(workflow.tasks).find(([, task]) => task.for_each !== undefined);
-  if (mapped === undefined) return;
-  throw new RelayError(
-    'NOT_SUPPORTED',
-    `task \`${mapped[0]}\` has \`for_each\`, which this version cannot run yet`,
-  );
 }
 
 async function requireTask(tx: Tx, task_run_id: string): Promise<TaskRow> {

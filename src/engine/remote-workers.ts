@@ -57,7 +57,7 @@ interface Known {
 }
 
 /** Local workers are named so; nobody else may call themselves that. */
-export const LOCAL_PREFIX = 'local-';
+const LOCAL_PREFIX = 'local-';
 /** How often a worker's last sign of life is written down. */
 const TOUCH_MS = 10_000;
 /** A worker that was not heard of for so long is taken off the list. */

@@ -102,7 +102,8 @@ function collect(
       leases.push(toLease(each, plan, config));
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
-      const { message, hint } = error;
+      const { message } = error;
+      const hint = secretHint(message) ?? error.hint;
       const failure: TaskFailure = {
         class: 'template',
         code: 'TEMPLATE_FAILED',
@@ -132,4 +133,10 @@ function toLease({ task, run }: Leased, plan: PlannedTask, config: Record<string
     answers: task.answers === null ? {} : (JSON.parse(task.answers) as Record<string, unknown>),
     workdir: run.workdir,
   };
+}
+
+/** A secret that is not set looks like a name that does not exist; the remedy is another. */
+function secretHint(message: string): string | undefined {
+  const name = /`secrets\.(\w+)`/.exec(message)?.[1];
+  return name === undefined ? undefined : `set the environment variable ${name} where the engine runs`;
 }

@@ -4,7 +4,7 @@ import type { Workflow } from '../definition/workflow.ts';
 import type { RunRow } from '../stores/rows.ts';
 
 /** Rows of one run that may stand in `claimable` at once, so that a wide run cannot bury others (SPEC S4.3). */
-export const WINDOW_DEFAULT = 1_000;
+const WINDOW_DEFAULT = 1_000;
 
 /** The policies of one run. */
 export interface RunSettings {

@@ -37,7 +37,7 @@ export type PreparedSettlement = {
 );
 
 /** A file of an attempt, stored. */
-export interface NamedPayload {
+interface NamedPayload {
   readonly name: string;
   readonly payload: StoredPayload;
 }

@@ -5,11 +5,18 @@ import type { Store } from './store.ts';
 
 type OpenStore = (url: string, cwd: string) => Promise<Store>;
 
+const openPostgres: OpenStore = async (url) => {
+  const { PostgresStore } = await import('./postgres/postgres-store.ts');
+  return new PostgresStore({ url });
+};
+
 const STORES: Readonly<Record<string, OpenStore>> = {
   sqlite: async (url, cwd) => {
     const { SqliteStore } = await import('./sqlite/sqlite-store.ts');
     return new SqliteStore({ path: resolve(cwd, url.slice('sqlite:'.length)) });
   },
+  postgres: openPostgres,
+  postgresql: openPostgres,
 };
 
 /** Opens the store that a URL names; the schema is not touched. */

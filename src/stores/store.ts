@@ -46,7 +46,7 @@ export interface QueueRow {
 }
 
 /** Which runs a list wants. */
-export interface RunFilter {
+interface RunFilter {
   readonly status?: string;
   readonly workflow_name?: string;
   readonly label?: readonly [string, string];
@@ -56,7 +56,7 @@ export interface RunFilter {
 }
 
 /** Which events a page wants. */
-export interface EventFilter {
+interface EventFilter {
   /** The cursor of the last event seen; without one, from the beginning. */
   readonly after?: string;
   readonly run_key?: number;

@@ -58,7 +58,7 @@ export interface NewArtifact {
 }
 
 /** A context snapshot that an attempt leaves. */
-export interface NewNote {
+interface NewNote {
   readonly data: unknown;
   readonly label?: string;
   /** The snapshot that this one follows. */

@@ -14,6 +14,16 @@ conformance('starting runs', (open) => {
     await expectSound(h, run);
   });
 
+  it('a promise that cannot be kept yet is refused, not ignored', async () => {
+    const h = await open();
+    const refused = (tasks: Record<string, object>, rest: object = {}) =>
+      refusal(h.start(tasks, { ...rest }));
+    expect(await refused({ a: {} }, { budget: { tokens: 1 } })).toBe('NOT_SUPPORTED');
+    expect(await refused({ a: { limits: ['openai'] } })).toBe('NOT_SUPPORTED');
+    expect(await refused({ a: { for_each: [1, 2] } })).toBe('NOT_SUPPORTED');
+    expect(await h.store.read((tx) => tx.runs.list({ limit: 1 }))).toEqual([]);
+  });
+
   // SPEC S12.1
   it('a run of a workflow says run.created once and no task.enqueued', async () => {
     const h = await open();

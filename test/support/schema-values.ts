@@ -1,5 +1,5 @@
 /** Values for a JSON Schema: some that fit, some that nearly fit, some that nobody should send. */
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 
 type Schema = Readonly<Record<string, unknown>>;
 

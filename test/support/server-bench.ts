@@ -65,6 +65,14 @@ export class ServerBench {
     });
   }
 
+  /** Connections of before are found out to be dead only by using them. */
+  async restart(): Promise<void> {
+    const { port } = this;
+    await this.stop();
+    await this.start(port);
+    for (let tries = 0; tries < 10; tries++) await this.request('//healthz').catch(() => {});
+  }
+
   get port(): number {
     return Number(new URL(this.url).port);
   }

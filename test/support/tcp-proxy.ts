@@ -2,7 +2,7 @@
 import { connect, createServer, type Socket } from 'node:net';
 
 /** Where to cut: before the server gets the word, or after it has answered and before the client hears of it. */
-export type Cut = 'before' | 'after';
+type Cut = 'before' | 'after';
 
 /** A proxy in front of one server. */
 export interface TcpProxy {

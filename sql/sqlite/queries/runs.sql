@@ -29,7 +29,8 @@ from (
   where (?1 is null or key < ?1)
     and (?2 is null or status = ?2)
     and (?3 is null or workflow_name = ?3)
-    and (?4 is null or labels -> '$' ->> ?4 = ?5)
+    -- Not by `->>`: a name that starts with $ would be read as a path.
+    and (?4 is null or exists (select 1 from json_each(labels) l where l.key = ?4 and l.value = ?5))
   order by key desc
   limit ?6
 );

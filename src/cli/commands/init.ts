@@ -85,6 +85,6 @@ function write({ path, text }: PlannedFile): void {
 function report(files: readonly string[], isDryRun: boolean, colors: Colors): string {
   const list = files.map((file) => `  ${colors.green(isDryRun ? '·' : '+')} ${file}`).join('\n');
   const hello = files.find((file) => file.endsWith('hello.yaml')) ?? '';
-  const next = `Next:\n  relay validate ${hello}\n  relay graph ${hello}`;
+  const next = `Next:\n  relay validate ${hello}\n  relay graph ${hello}\n  relay run ${hello}`;
   return `${isDryRun ? 'Would write' : 'Wrote'}:\n${list}\n\n${isDryRun ? 'Nothing was written.' : next}\n`;
 }

@@ -68,6 +68,26 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./workflows.ts')).buildWorkflows,
   },
   {
+    name: 'serve',
+    summary: 'serve the HTTP API, run the loops and a worker',
+    load: async () => (await import('./serve.ts')).buildServe,
+  },
+  {
+    name: 'worker',
+    summary: 'take tasks from a server or the store and run them',
+    load: async () => (await import('./worker.ts')).buildWorker,
+  },
+  {
+    name: 'workers',
+    summary: 'list workers, or ask one to leave',
+    load: async () => (await import('./workers.ts')).buildWorkers,
+  },
+  {
+    name: 'tokens',
+    summary: 'make, list and revoke tokens for the server',
+    load: async () => (await import('./tokens.ts')).buildTokens,
+  },
+  {
     name: 'migrate',
     summary: 'bring the schema of the store up to date',
     load: async () => (await import('./migrate.ts')).buildMigrate,

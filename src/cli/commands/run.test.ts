@@ -241,7 +241,7 @@ tasks:
       err: expect.stringContaining('--detach needs a server'),
     });
     expect(await relay(['run', 'two.yaml', '--server', 'http://localhost:1'])).toMatchObject({
-      code: 2,
+      code: 6,
       err: expect.stringContaining('relay serve'),
     });
   });

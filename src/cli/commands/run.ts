@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import type { RunView } from '../../app/api.ts';
 import { RelayError } from '../../base/errors.ts';
 import { BUILT_IN_HANDLERS } from '../../handlers/registry.ts';
-import { type BuildCommand, type CommandContext, examples } from '../command.ts';
-import { type Connection, localConfig, withRelay } from '../connect.ts';
+import { type BuildCommand, type CommandContext, configFor, examples } from '../command.ts';
+import { type Connection, withRelay } from '../connect.ts';
 import { type RunHereOptions, runToEnd } from '../follow/run-to-end.ts';
 import { readInputs } from '../input-values.ts';
 import { colorsFor, type Io, printJson } from '../io.ts';
@@ -63,21 +63,27 @@ function addOptions(command: Command): Command {
 }
 
 async function run(argument: string, options: RunOptions, { io, exit }: CommandContext): Promise<void> {
-  checkOptions(options);
-  await localConfig(options, io);
+  const { config } = await configFor(options, io);
+  checkOptions(options, config.server !== undefined);
   const named = await workflowArgument(argument, options, io);
   if (named === null) {
     exit(2);
     return;
   }
-  warnOfStrangers(named, io);
+  if (config.server === undefined) warnOfStrangers(named, io);
+  else refuseScripts(named);
   if (options.dryRun === true) {
     await showDryRun(named, options, io);
     return;
   }
   await withRelay(options, io, async (connection) => {
     const started = await start(connection, named, options, io);
-    await connection.local.startEngine();
+    if (options.detach === true) {
+      if (options.json === true) printJson(io, started);
+      else io.out.write(`${started.id}\n`);
+      return;
+    }
+    await connection.startEngine();
     const ended = await runToEnd(connection, started, { ...options, isFresh: true }, io);
     if (options.json === true) printJson(io, ended.run);
     exit(ended.exit);
@@ -92,13 +98,29 @@ function warnOfStrangers({ workflow }: NamedWorkflow, io: Io): void {
     io.err.write(`warning: nothing here runs the handler \`${name}\`; its tasks wait until a worker does\n`);
 }
 
-function checkOptions(options: RunOptions): void {
+/** A server cannot read the files beside the workflow. */
+function refuseScripts({ workflow }: NamedWorkflow): void {
+  const [task] =
+    Object.entries(workflow.tasks).find(
+      ([, { uses }]) => BUILT_IN_HANDLERS.get(uses)?.bundledKey !== undefined,
+    ) ?? [];
+  if (task === undefined) return;
+  throw new RelayError(
+    'NOT_SUPPORTED',
+    `task \`${task}\` runs a file, which cannot be sent to a server yet`,
+    {
+      hint: 'run it without --server, or give a worker of the server a handler of its own',
+    },
+  );
+}
+
+function checkOptions(options: RunOptions, hasServer: boolean): void {
   if ((options.only === undefined) !== (options.from === undefined)) {
     throw new RelayError('USAGE', '--only and --from go together', {
       hint: 'for example: relay run flow.yaml --only draft --from RUN_ID',
     });
   }
-  if (options.detach === true && options.server === undefined) {
+  if (options.detach === true && !hasServer) {
     throw new RelayError('USAGE', '--detach needs a server that goes on with the run', {
       hint: 'leave out --detach to run it here; an interrupted run is carried on by `relay resume`',
     });

@@ -212,7 +212,7 @@ async function startAgain(
     const run = await act(connection.api);
     const isJson = options.json === true;
     if (options.follow === true) {
-      await connection.local.startEngine();
+      await connection.startEngine();
       const ended = await runToEnd(connection, run, { ...options, isFresh: false }, io);
       if (isJson) printJson(io, ended.run);
       exit(ended.exit);

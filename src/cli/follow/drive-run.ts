@@ -33,11 +33,12 @@ const TERMINATION_GRACE_MS = 2_000;
 
 /** Runs a run until it ends, waits for a person, or is interrupted. The engine must be running. */
 export async function driveRun(
-  { api, local }: Connection,
+  connection: Connection,
   run: RunView,
   options: DriveOptions,
   io: Io,
 ): Promise<Driven> {
+  const { api } = connection;
   const view = await viewFor(io, options);
   const isInteractive = !options.isJson && io.input.isTerminal && io.out.isTerminal;
   const mode = options.isYes ? 'yes' : isInteractive ? 'ask' : 'nobody';
@@ -45,7 +46,7 @@ export async function driveRun(
   const terminating = new AbortController();
   const interrupts = new Interrupts({ api, io, view, people, terminating, run, flags: options.flags });
   const stopListening = io.onInterrupt((signal) => interrupts.hear(signal));
-  const worker = await local.startWorker({ concurrency: options.concurrency, run_id: run.id });
+  const worker = await connection.startWorker({ concurrency: options.concurrency, run_id: run.id });
   const details = await watchDetails(api, view, io);
   try {
     const ending = await followRun({

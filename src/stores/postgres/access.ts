@@ -211,11 +211,19 @@ export class Access {
     const keyOf = new Map<unknown, number>();
     for (let from = 0; from < rows.length; from += INSERT_ROWS_MAX) {
       const part = rows.slice(from, from + INSERT_ROWS_MAX);
-      const statement = insertStatement(shape.table, columns, part, 'returning key, id');
+      const statement = insertStatement(
+        shape.table,
+        columns,
+        part,
+        'returning key, id, pg_current_xact_id()::text',
+      );
       const [lists = []] = await this.transaction.read(
         this.transaction.built(`${shape.table}.insert`, statement),
       );
-      for (const [key, id] of lists) keyOf.set(id, key as number);
+      for (const [key, id, xid] of lists) {
+        keyOf.set(id, key as number);
+        this.#locks.xid = xid as string;
+      }
     }
     return rows.map((row) => keyOf.get(row.id) ?? 0);
   }

@@ -15,8 +15,8 @@ const AWAY_MAX_MS = 2_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
 const IDLE_IN_TRANSACTION_MS = 30_000;
 
-/** With these the statements of sql/postgres have one plan each, however large or empty the tables are (docs/decisions/0003). */
-const SETTINGS: Readonly<Record<string, string>> = {
+/** With these the statements of sql/postgres have one plan each, however large or empty the tables are (docs/decisions/0005). */
+export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
   plan_cache_mode: 'force_generic_plan',
   jit: 'off',
   enable_seqscan: 'off',
@@ -44,8 +44,9 @@ export class Connections {
       application_name: 'relay',
     };
     this.#pool = new Pool({ ...this.#config, max: READERS_MAX, idleTimeoutMillis: READER_IDLE_MS });
-    // A reader that is lost while idle; the next one is opened when it is needed.
+    // A reader that is lost, idle or not; whoever uses it hears of it, and the next one is opened when it is needed.
     this.#pool.on('error', () => {});
+    this.#pool.on('connect', (client) => client.on('error', () => {}));
   }
 
   /** The session that writes. */
@@ -66,7 +67,7 @@ export class Connections {
     const client = await this.#reach(() => this.#pool.connect());
     let session = this.#readers.get(client);
     if (session === undefined) {
-      session = new Session(client, SETTINGS);
+      session = new Session(client, SESSION_SETTINGS);
       this.#readers.set(client, session);
     }
     try {
@@ -103,7 +104,7 @@ export class Connections {
       if (this.#writer?.client === client) this.#writer = null;
     });
     await client.connect();
-    return { client, session: new Session(client, SETTINGS) };
+    return { client, session: new Session(client, SESSION_SETTINGS) };
   }
 
   async #reach<T>(connect: () => Promise<T>): Promise<T> {

@@ -1,6 +1,6 @@
 /**
  * The store for several processes: one Postgres database. One connection writes, a few read; transactions of this process queue
- * up here, those of others are ordered by the locks of their runs (docs/decisions/0004). A transaction may be done again from the
+ * up here, those of others are ordered by the locks of their runs (docs/decisions/0006). A transaction may be done again from the
  * start; when the connection is lost around a commit, Postgres is asked afterwards whether it happened.
  */
 import { randomInt } from 'node:crypto';
@@ -13,6 +13,7 @@ import { Connections } from './connections.ts';
 import { migrate } from './migrate.ts';
 import { isConnectionLost, isWorthRepeating, toStoreError } from './postgres-errors.ts';
 import { createTx } from './postgres-tx.ts';
+import { QueueHygiene } from './queue-hygiene.ts';
 import { LockConflict } from './run-locks.ts';
 import type { Session } from './session.ts';
 import { Transaction } from './transaction.ts';
@@ -36,6 +37,7 @@ export interface PostgresOptions {
 export class PostgresStore implements Store {
   readonly description: string;
   readonly #connections: Connections;
+  readonly #hygiene: QueueHygiene;
   readonly #texts = readStatements('postgres');
   readonly #queues = new Map<string, number>();
   readonly #onStatement: (name: string) => void;
@@ -49,6 +51,7 @@ export class PostgresStore implements Store {
     this.description = describe(url);
     this.#onStatement = onStatement ?? (() => {});
     this.#connections = new Connections(url);
+    this.#hygiene = new QueueHygiene(this.#connections);
   }
 
   async migrate(): Promise<{ applied: readonly string[] }> {
@@ -88,6 +91,7 @@ export class PostgresStore implements Store {
     if (this.#isClosed) return;
     this.#isClosed = true;
     await Promise.allSettled([this.#lastWrite, ...this.#reads]);
+    await this.#hygiene.stop();
     await this.#connections.close();
   }
 
@@ -133,6 +137,7 @@ export class PostgresStore implements Store {
       this.#onStatement('commit');
       committing = { result };
       await transaction.commit();
+      this.#hygiene.note(transaction.removedRows);
       return result;
     } catch (error) {
       if (!isConnectionLost(error)) {
@@ -181,12 +186,10 @@ export class PostgresStore implements Store {
       mayRestart: false,
     });
     try {
-      const result = await work(createTx(transaction, () => this.#refuse()));
-      await transaction.commit();
-      return result;
-    } catch (error) {
-      if (!isConnectionLost(error)) await transaction.rollback();
-      throw error;
+      return await work(createTx(transaction, () => this.#refuse()));
+    } finally {
+      // There is nothing to keep. A connection that cannot do even this is lost, and its next user will hear of it.
+      await transaction.rollback().catch(() => {});
     }
   }
 

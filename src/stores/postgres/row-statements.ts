@@ -1,7 +1,7 @@
 /**
  * The two statements that are put together: an insert and an update of many rows. A column with the same value in every row
  * travels once; the others come as arrays, side by side. Rows to change are found one by one by key and then taken by their
- * place, so that the planner has no order to choose (docs/decisions/0003). Tables and columns come from the code, never from a user.
+ * place, so that the planner has no order to choose (docs/decisions/0005). Tables and columns come from the code, never from a user.
  */
 import { type ChangedRow, type ChangeGroup, groupChanges, splitColumns } from '../row-groups.ts';
 import { arrayLiteral, type Param, toParam, type Value } from './values.ts';

@@ -1,5 +1,5 @@
 /**
- * The lock order (docs/decisions/0004): a transaction waits for runs once, with its first lock and in key order. Runs it comes
+ * The lock order (docs/decisions/0006): a transaction waits for runs once, with its first lock and in key order. Runs it comes
  * to need later are taken only if nobody holds them; else the transaction starts again and waits for all it knows of at once.
  * So no two transactions ever wait for each other, and whoever changes a task holds its run.
  */

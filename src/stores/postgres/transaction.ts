@@ -22,6 +22,8 @@ export interface TransactionOptions {
 const BEGIN_WRITE = 'begin isolation level read committed read write';
 const BEGIN_READ = 'begin isolation level repeatable read read only';
 
+const QUEUE_REMOVAL = /^(claimable|leases|timers|marks)\.remove$/;
+
 /** The statements of a transaction on their way. */
 export class Transaction {
   readonly isWriter: boolean;
@@ -29,6 +31,8 @@ export class Transaction {
   readonly loaded = new Map<object, readonly unknown[]>();
   readonly locks: RunLocks;
   readonly #options: TransactionOptions;
+  /** Rows that it has taken out of queue tables. */
+  removedRows = 0;
   #waiting: Command[];
   #isBegun = false;
 
@@ -49,6 +53,8 @@ export class Transaction {
 
   /** Runs a statement whose answer nobody waits for. */
   later(name: string, ...values: readonly Value[]): void {
+    const list = values.at(-1);
+    if (QUEUE_REMOVAL.test(name) && Array.isArray(list)) this.removedRows += list.length;
     this.#waiting.push(this.command(name, ...values));
   }
 
@@ -94,11 +100,6 @@ export class Transaction {
   async commit(): Promise<void> {
     if (!this.#isBegun && this.#waiting.length === 1) return;
     await this.read(plain('commit'));
-  }
-
-  /** Whether Postgres has seen anything of it. */
-  get isBegun(): boolean {
-    return this.#isBegun;
   }
 
   /** Undoes everything; what was still waiting is dropped. */

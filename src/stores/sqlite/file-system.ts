@@ -1,5 +1,5 @@
 /** Where a store may live: a local folder that this user can write to. */
-import { mkdirSync, statfsSync } from 'node:fs';
+import { existsSync, mkdirSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { RelayError } from '../../base/errors.ts';
 
@@ -24,7 +24,7 @@ export function prepareFolder(
 ): void {
   const folder = dirname(path);
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
   } catch (cause) {
     throw new RelayError('STORE_NOT_WRITABLE', `${folder} cannot be made: ${(cause as Error).message}`, {
       cause,
@@ -33,5 +33,17 @@ export function prepareFolder(
   const kind = NETWORK_FILE_SYSTEMS[typeOf(folder)];
   if (kind !== undefined) {
     throw new RelayError('STORE_ON_NETWORK', `${folder} is on a network file system (${kind})`);
+  }
+}
+
+/** Level by level: Node's own recursive form never ends in a place where nothing can be made, such as below /proc. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  makeFolder(dirname(folder));
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have been faster.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }

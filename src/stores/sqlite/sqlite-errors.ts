@@ -14,7 +14,7 @@ const NAME_OF: Readonly<Record<number, string>> = {
 };
 
 /** The primary code of an error from either binding, or null when it is not SQLite's. */
-export function sqliteCode(error: unknown): string | null {
+function sqliteCode(error: unknown): string | null {
   const { code, errcode, message } = error as { code?: unknown; errcode?: unknown; message?: unknown };
   if (typeof errcode === 'number') return NAME_OF[errcode & 0xff] ?? 'SQLITE_ERROR';
   if (typeof code === 'string' && code.startsWith('SQLITE_')) return code.split('_').slice(0, 2).join('_');

@@ -1,0 +1,95 @@
+/** Tokens, numbers and lists for operators on the wire. */
+import { z } from 'zod';
+import { id, pageOf, paging, time } from './fields.ts';
+import { route, SCOPES, type Wire } from './route.ts';
+
+const tokenView = z.object({
+  id,
+  name: z.string(),
+  scopes: z.array(z.enum(SCOPES)),
+  created_at: time,
+  last_used_at: time.nullable(),
+  revoked_at: time.nullable(),
+});
+
+const newTokenView = tokenView.extend({
+  token: z.string().describe('shown this once; only its hash is kept'),
+});
+
+const statsView = z.object({
+  runs: z.record(z.string(), z.int()).describe('by status'),
+  queued: z.int(),
+  oldest_queued_ms: z.number().nullable(),
+  leased: z.int(),
+  asking: z.int(),
+  delayed: z.int(),
+  workers: z.int(),
+});
+
+/** A token without its secret. */
+export type TokenView = Wire<typeof tokenView>;
+/** A token that was just made. */
+export type NewTokenView = Wire<typeof newTokenView>;
+/** How much there is to do. */
+export type StatsView = Wire<typeof statsView>;
+
+const named = z.object({ name: z.string() }).catchall(z.unknown());
+
+export const adminRoutes = {
+  stats: route({
+    method: 'GET',
+    path: '/stats',
+    scope: 'read',
+    summary: 'How much there is to do',
+    response: statsView,
+  }),
+  limits: route({
+    method: 'GET',
+    path: '/limits',
+    scope: 'read',
+    summary: 'List named limits and their use',
+    query: z.strictObject(paging),
+    response: pageOf(named),
+  }),
+  outbox: route({
+    method: 'GET',
+    path: '/outbox',
+    scope: 'read',
+    summary: 'List messages that wait for a broker',
+    query: z.strictObject(paging),
+    response: pageOf(named),
+  }),
+};
+
+export const tokenRoutes = {
+  list: route({
+    method: 'GET',
+    path: '/tokens',
+    scope: 'admin',
+    summary: 'List tokens',
+    response: pageOf(tokenView),
+  }),
+  create: route({
+    method: 'POST',
+    path: '/tokens',
+    scope: 'admin',
+    summary: 'Make a token',
+    body: z.strictObject({
+      name: z
+        .string()
+        .min(1)
+        .max(100)
+        .regex(/^[\w.@-]+$/),
+      scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length),
+    }),
+    response: newTokenView,
+  }),
+  revoke: route({
+    method: 'DELETE',
+    path: '/tokens/:id',
+    scope: 'admin',
+    summary: 'End a token',
+    params: z.strictObject({ id }),
+    response: tokenView,
+  }),
+};

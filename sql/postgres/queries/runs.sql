@@ -1,0 +1,138 @@
+-- Runs. Lists of keys come as arrays. `save` and `insert` are built from the columns (see postgres/row-statements.ts).
+-- A run's lock covers its tasks, timers, cursors and claimable rows (docs/decisions/0006).
+
+-- define: run_row
+  key, id, workflow_name, workflow_version, status, stop_reason, stopping, cancelled, paused, is_open,
+  finishing, priority, settings, inputs, labels, workdir, cloned_from, outputs, error, usage, n_pending,
+  n_moving, n_waiting, n_success, n_failed, n_tolerated, n_cancelled, n_skipped, n_ready, n_queued,
+  n_leased, n_cursors, active_ms, active_since, version, created_at, started_at, finished_at
+
+-- name: runs.by_keys
+select r.*
+from unnest($1::bigint[]) u (key)
+cross join lateral (select :run_row: from runs where key = u.key offset 0) r;
+
+-- name: runs.lock
+-- Waits for every run, in key order. Behind the row: who wrote it last, and who we are.
+select r.*, pg_current_xact_id()::text
+from (select distinct key from unnest($1::bigint[]) u (key) order by key offset 0) k
+cross join lateral (
+  select :run_row:, xmin::text as writer from runs where key = k.key for no key update
+) r;
+
+-- name: runs.lock_free
+-- Never waits: a run that somebody holds is left out.
+select r.*, pg_current_xact_id()::text
+from (select distinct key from unnest($1::bigint[]) u (key) order by key offset 0) k
+cross join lateral (
+  select :run_row:, xmin::text as writer from runs where key = k.key for no key update skip locked
+) r;
+
+-- name: runs.lock_of_tasks
+select r.*, pg_current_xact_id()::text
+from (
+  select distinct t.run_key
+  from unnest($1::bigint[]) u (key)
+  cross join lateral (select run_key from task_runs where key = u.key offset 0) t
+  order by t.run_key
+  offset 0
+) k
+cross join lateral (
+  select :run_row:, xmin::text as writer from runs where key = k.run_key for no key update
+) r;
+
+-- name: runs.lock_free_of_tasks
+select r.*, pg_current_xact_id()::text
+from (
+  select distinct t.run_key
+  from unnest($1::bigint[]) u (key)
+  cross join lateral (select run_key from task_runs where key = u.key offset 0) t
+  order by t.run_key
+  offset 0
+) k
+cross join lateral (
+  select :run_row:, xmin::text as writer from runs where key = k.run_key for no key update skip locked
+) r;
+
+-- name: runs.by_id
+select :run_row: from runs where id = $1;
+
+-- name: runs.list
+-- $1 before, $2 status, $3 workflow, $4 label as it stands in the JSON (`"name":"value"`), $5 limit; null is no filter.
+-- Compared as text: Postgres refuses to read JSON in which a NUL is escaped.
+select :run_row:
+from runs
+where ($1::bigint is null or key < $1)
+  and ($2::text is null or status = $2)
+  and ($3::text is null or workflow_name = $3)
+  and ($4::text is null or strpos(labels, '{' || $4) > 0 or strpos(labels, ',' || $4) > 0)
+order by key desc
+limit $5;
+
+-- name: runs.finishing
+select :run_row: from runs where finishing = 1 order by key limit $1;
+
+-- name: runs.prunable
+select :run_row:
+from runs
+where status = any ($1::text[]) and finished_at < $2::bigint
+order by key
+limit $3;
+
+-- name: runs.prunable_locked
+-- What somebody works on, or prunes already, is left to the next time.
+select :run_row:
+from runs
+where status = any ($1::text[]) and finished_at < $2::bigint
+order by key
+limit $3
+for no key update skip locked;
+
+-- name: runs.blobs
+select distinct a.blob_ref
+from artifacts a
+where a.blob_ref is not null
+  and a.task_key = any (array(select key from task_runs where run_key = any ($1::bigint[])));
+
+-- name: runs.remove_logs
+delete from attempt_logs
+where task_key = any (array(select key from task_runs where run_key = any ($1::bigint[])));
+
+-- name: runs.remove_attempts
+delete from attempts
+where task_key = any (array(select key from task_runs where run_key = any ($1::bigint[])));
+
+-- name: runs.remove_artifacts
+delete from artifacts
+where task_key = any (array(select key from task_runs where run_key = any ($1::bigint[])));
+
+-- name: runs.remove_edges
+delete from edges
+where parent = any (array(select key from task_runs where run_key = any ($1::bigint[])));
+
+-- name: runs.remove_marks
+delete from task_marks
+where kind = any (array['undecided', 'ready', 'asking', 'dead'])
+  and task_key = any (array(select key from task_runs where run_key = any ($1::bigint[])));
+
+-- name: runs.remove_tasks
+delete from task_runs where run_key = any ($1::bigint[]);
+
+-- name: runs.remove_events
+-- Remembers the last one that went, so that a cursor can be told what it has missed.
+with gone as (
+  delete from events where run_key = any ($1::bigint[]) returning xid, seq
+)
+insert into pruned_events (xid, seq)
+select xid, seq from gone order by xid desc, seq desc limit 1
+on conflict (is_only) do update set xid = excluded.xid, seq = excluded.seq
+where (pruned_events.xid, pruned_events.seq) < (excluded.xid, excluded.seq);
+
+-- name: runs.remove_contexts
+delete from context_snapshots where run_key = any ($1::bigint[]);
+
+-- name: runs.remove_idempotency
+delete from idempotency where run_key = any ($1::bigint[]);
+
+-- name: runs.remove
+delete from runs where key = any ($1::bigint[]);

@@ -1,0 +1,175 @@
+-- Task runs and the edges between them. `save` and `insert` are built from the columns.
+-- Rows are looked up from a side table one by one (`offset 0` keeps it so), whatever the planner believes about its size.
+
+-- define: task_row
+  key, id, run_key, task_id, map_index, status, waiting_for, reason, undecided, is_plain, is_finally,
+  is_tolerated, priority, queue_key, deps_remaining, deps_ok, attempt, attempts_spent, losses, releases,
+  unstarted, generation, version, in_queue, not_before, lease_id, leased_by, lease_expires_at, lease_ms,
+  claim_id, deadline_at, started_at, finished_at, timeout_ms, retry, progress, message, checkpoint, gate,
+  question, question_id, answers, output_attempt, error, usage, spec
+
+-- name: tasks.by_keys
+select t.*
+from unnest($1::bigint[]) u (key)
+cross join lateral (select :task_row: from task_runs where key = u.key offset 0) t;
+
+-- name: tasks.by_id
+select :task_row: from task_runs where id = $1;
+
+-- name: tasks.by_task_ids
+select :task_row:
+from task_runs
+where run_key = $1 and task_id = any ($2::text[])
+order by key;
+
+-- name: tasks.of_run
+select :task_row: from task_runs where run_key = $1 and key > $2 order by key limit $3;
+
+-- name: tasks.children_of
+-- Ordered by child, so that a cursor can go on after the last one it has seen.
+select e.parent, e.child
+from unnest($1::bigint[]) u (key)
+cross join lateral (
+  select parent, child from edges where parent = u.key and child > $2 order by child limit $3
+) e
+order by e.child, e.parent
+limit $3;
+
+-- name: tasks.children_rows
+-- The rows behind the same page, sent along with it when the page is small.
+select t.*
+from (
+  select distinct e.child
+  from unnest($1::bigint[]) u (key)
+  cross join lateral (
+    select child from edges where parent = u.key and child > $2 order by child limit $3
+  ) e
+  order by e.child
+  limit $3
+) c
+cross join lateral (select :task_row: from task_runs where key = c.child offset 0) t;
+
+-- name: tasks.parents_of
+select e.parent, e.child
+from unnest($1::bigint[]) u (key)
+cross join lateral (select parent, child from edges where child = u.key offset 0) e
+order by e.child, e.parent;
+
+-- name: tasks.link
+insert into edges (parent, child)
+select u.parent, u.child
+from unnest($1::bigint[], $2::bigint[]) u (parent, child)
+on conflict do nothing;
+
+-- name: tasks.unfinished
+select :task_row:
+from task_runs
+where run_key = $1 and key > $2 and status not in ('SUCCESS', 'FAILED', 'CANCELLED', 'SKIPPED')
+order by key
+limit $3;
+
+-- name: tasks.ready
+select t.*
+from (
+  select task_key from task_marks where kind = 'ready' and run_key = $1 order by rank, task_key limit $2
+) m
+cross join lateral (select :task_row: from task_runs where key = m.task_key offset 0) t;
+
+-- name: tasks.undecided
+select t.*
+from (
+  select task_key from task_marks where kind = 'undecided' order by task_key limit $1
+) m
+cross join lateral (select :task_row: from task_runs where key = m.task_key offset 0) t;
+
+-- name: tasks.expired
+select t.*
+from (
+  select task_key from leases where expires_at <= $1 order by expires_at limit $2
+) l
+cross join lateral (select :task_row: from task_runs where key = l.task_key offset 0) t;
+
+-- name: tasks.leased_by
+select t.*
+from (
+  select task_key from leases where worker = $1 offset 0
+) l
+cross join lateral (select :task_row: from task_runs where key = l.task_key offset 0) t
+order by t.key;
+
+-- name: tasks.by_claim
+select t.*
+from (
+  select task_key from leases where claim_id = $1 offset 0
+) l
+cross join lateral (select :task_row: from task_runs where key = l.task_key offset 0) t
+order by t.key;
+
+-- name: tasks.asking
+-- $1 after, $2 run or null, $3 limit
+select t.*
+from (
+  select task_key
+  from task_marks
+  where kind = 'asking' and task_key > $1 and ($2::bigint is null or run_key = $2)
+  order by task_key
+  limit $3
+) m
+cross join lateral (select :task_row: from task_runs where key = m.task_key offset 0) t;
+
+-- name: tasks.dead
+select t.*
+from (
+  select task_key
+  from task_marks
+  where kind = 'dead' and task_key > $1 and ($2::bigint is null or run_key = $2)
+  order by task_key
+  limit $3
+) m
+cross join lateral (select :task_row: from task_runs where key = m.task_key offset 0) t;
+
+-- name: tasks.limbo
+-- Unfinished rows that nothing would ever move. Each branch is one way out that a row must have.
+select t.*
+from (
+  select key, paused, n_queued, n_leased
+  from runs
+  where status in ('PENDING', 'RUNNING', 'WAITING') and n_cursors = 0
+  offset 0
+) r
+cross join lateral (
+  select :task_row:
+  from task_runs
+  where run_key = r.key and status in ('PENDING', 'READY', 'QUEUED', 'BLOCKED', 'WAITING_INPUT')
+  offset 0
+) t
+where not (t.status = 'PENDING' and t.undecided = 1)
+  and not (t.status = 'PENDING' and t.deps_remaining > 0 and exists (
+    select 1 from edges e join task_runs p on p.key = e.parent
+    where e.child = t.key and p.status not in ('SUCCESS', 'FAILED', 'CANCELLED', 'SKIPPED')))
+  and not (t.status = 'READY' and (r.paused = 1 or r.n_queued + r.n_leased > 0))
+  and not (t.status = 'QUEUED' and t.in_queue = 1 and exists (
+    select 1 from claimable c where c.queue_key = t.queue_key and c.rank = -t.priority and c.task_key = t.key))
+  and not (t.status = 'QUEUED' and t.in_queue = 0 and t.not_before is not null and exists (
+    select 1 from timers m where m.due_at = t.not_before and m.kind in ('retry', 'wait') and m.subject = t.key))
+  and not (t.status in ('BLOCKED', 'WAITING_INPUT') and t.question_id is not null)
+limit $1;
+
+-- name: leases.add
+insert into leases (task_key, expires_at, worker, claim_id)
+select u.task_key, u.expires_at, u.worker, u.claim_id
+from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[]) u (task_key, expires_at, worker, claim_id)
+on conflict (task_key) do update set
+  expires_at = excluded.expires_at, worker = excluded.worker, claim_id = excluded.claim_id;
+
+-- name: leases.remove
+delete from leases where task_key = any ($1::bigint[]);
+
+-- name: marks.add
+insert into task_marks (kind, task_key, run_key, rank)
+select u.kind, u.task_key, u.run_key, u.rank
+from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) u (kind, task_key, run_key, rank)
+on conflict do nothing;
+
+-- name: marks.remove
+delete from task_marks where kind = $1 and task_key = any ($2::bigint[]);

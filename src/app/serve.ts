@@ -1,0 +1,128 @@
+/** A server in this process: the API, the engine's loops, and a worker of its own (SPEC S13.2 `relay serve`). */
+import { renameSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { systemClock } from '../base/clock.ts';
+import { RelayError } from '../base/errors.ts';
+import { ensureTokenFile } from '../server/auth.ts';
+import type { Metrics } from '../server/metrics.ts';
+import { Server } from '../server/server.ts';
+import type { WorkSource } from '../worker/work-source.ts';
+import type { RelayApi } from './api.ts';
+import { createLocalApi } from './local-api.ts';
+import type { LocalRelay, RunningWorker } from './local-relay.ts';
+import { createRedactor } from './redact.ts';
+
+/** How a server is started. */
+export interface ServeOptions {
+  readonly version: string;
+  readonly host: string;
+  readonly port: number;
+  /** Lets everybody in; only on loopback. */
+  readonly isOpenToAll: boolean;
+  /** The token that may do everything; by default that of the token file. */
+  readonly token?: string | undefined;
+  /** Where the token file is. */
+  readonly data: string;
+  readonly cwd: string;
+  readonly hasLoops: boolean;
+  /** Tasks at work at once in this process; 0 for no worker. */
+  readonly concurrency: number;
+  readonly allowedHosts?: readonly string[];
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  readonly rateLimit?: number | undefined;
+  readonly readyFile?: string | undefined;
+}
+
+/** A server that answers. */
+export interface RunningServer {
+  readonly url: string;
+  readonly server: Server;
+  /** Takes no more work, lets what runs finish within the time, and ends. */
+  stop(graceMs: number): Promise<void>;
+}
+
+const APIS_MAX = 1_000;
+const CLOSE_MS = 5_000;
+
+/** Starts serving a store that is open; closing the store is the caller's. */
+export async function serve(local: LocalRelay, options: ServeOptions): Promise<RunningServer> {
+  const { host, port, version, data, cwd, tls, rateLimit, allowedHosts = [] } = options;
+  if (options.isOpenToAll && !isLoopback(host))
+    throw new RelayError('USAGE', `--no-auth would let the whole network in on ${host}`, {
+      hint: 'leave out --no-auth, or listen on 127.0.0.1',
+    });
+  const ownToken = options.isOpenToAll
+    ? null
+    : (options.token ?? ensureTokenFile(join(resolve(cwd, data), 'token')));
+  await (options.hasLoops ? local.startEngine() : local.watchStore());
+  const server = new Server({
+    engine: local.engine,
+    apiFor: apisOf(local),
+    clock: systemClock,
+    logger: local.logger,
+    redact: createRedactor(local.engine.secretValues),
+    version,
+    host,
+    port,
+    ownToken,
+    allowedHosts,
+    tls,
+    rateLimit,
+  });
+  await server.start();
+  const worker =
+    options.concurrency === 0
+      ? null
+      : await local.startWorker({
+          concurrency: options.concurrency,
+          watch: (source) => measured(source, server.metrics),
+        });
+  if (options.readyFile !== undefined) writeReadyFile(resolve(cwd, options.readyFile), server.url);
+  return { url: server.url, server, stop: (graceMs) => stopServing(server, worker, graceMs) };
+}
+
+async function stopServing(server: Server, worker: RunningWorker | null, graceMs: number): Promise<void> {
+  await worker?.stop(graceMs);
+  // A connection that does not end must not keep the process.
+  const late = new Promise<void>((done) => setTimeout(done, CLOSE_MS).unref());
+  await Promise.race([server.stop(), late]);
+}
+
+/** The API in the name of a caller; there are few names, and they come again. */
+function apisOf({ engine }: LocalRelay): (by: string) => RelayApi {
+  const apis = new Map<string, RelayApi>();
+  return (by) => {
+    const known = apis.get(by);
+    if (known !== undefined) return known;
+    if (apis.size >= APIS_MAX) apis.clear();
+    const api = createLocalApi(engine, { by });
+    apis.set(by, api);
+    return api;
+  };
+}
+
+/** Whoever waits for the file finds it whole. */
+function writeReadyFile(path: string, url: string): void {
+  const draft = `${path}.${process.pid}`;
+  writeFileSync(draft, `${JSON.stringify({ url, pid: process.pid })}\n`);
+  renameSync(draft, path);
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
+
+/** The same source, with its times taken. A call that only waits for work says nothing about how fast claims are. */
+function measured(source: WorkSource, metrics: Metrics): WorkSource {
+  return {
+    next: async (request) => {
+      const startedAt = systemClock.monotonic();
+      const answer = await source.next(request);
+      const seconds = (systemClock.monotonic() - startedAt) / 1_000;
+      if (request.settlements.length > 0) metrics.observeWork('settle', seconds);
+      return answer;
+    },
+    extend: (heartbeats) => source.extend(heartbeats),
+    log: (chunks) => source.log(chunks),
+  };
+}

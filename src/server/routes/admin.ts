@@ -1,0 +1,17 @@
+/** Numbers, lists for operators, and tokens over HTTP. */
+import { ROUTES } from '#client';
+import type { ServeRoutes } from '../context.ts';
+
+export const serveAdmin: ServeRoutes = (serve) => {
+  serve(ROUTES.admin.stats, ({ api }) => api.stats.get());
+  // Neither limits nor a broker can be configured yet, so there is nothing to list.
+  serve(ROUTES.admin.limits, async () => ({ items: [], next_cursor: null }));
+  serve(ROUTES.admin.outbox, async () => ({ items: [], next_cursor: null }));
+};
+
+export const serveTokens: ServeRoutes = (serve) => {
+  const routes = ROUTES.tokens;
+  serve(routes.list, ({ api }) => api.tokens.list());
+  serve(routes.create, ({ api, body }) => api.tokens.create(body));
+  serve(routes.revoke, ({ api, params }) => api.tokens.revoke(params.id));
+};

@@ -1,0 +1,195 @@
+/** Workers and leases over HTTP (SPEC S11.1): what travels is turned into what the engine takes, and nothing is decided here. */
+import { createHash } from 'node:crypto';
+import { ROUTES, type WireSettlement } from '#client';
+import { ERROR_CODES, type ErrorCode } from '../../base/error-codes.ts';
+import { RelayError } from '../../base/errors.ts';
+import type { Heartbeat, HeartbeatAnswer, Settlement, SettlementResult } from '../../worker/work-source.ts';
+import type { ServeRoutes, ServerContext } from '../context.ts';
+
+export const serveWorkers: ServeRoutes = (serve, context) => {
+  const routes = ROUTES.workers;
+  const { remote } = context.engine;
+  serve(routes.list, ({ api }) => api.workers.list());
+  serve(routes.register, ({ body }) => remote.register(body));
+  serve(routes.claim, async ({ params, body, gone }) => {
+    const { limit, wait_s = 0, start, claim_id } = body;
+    const wire = body.settlements ?? [];
+    const { ready, refused } = await readSettlements(wire, context);
+    const waitMs = wire.length > 0 ? 0 : wait_s * 1_000;
+    const signal = waitMs > 0 ? gone() : AbortSignal.abort();
+    const startedAt = context.clock.monotonic();
+    const answer = await remote.claim(params.id, {
+      limit,
+      settlements: ready,
+      claim_id,
+      start,
+      waitMs,
+      signal,
+    });
+    const seconds = (context.clock.monotonic() - startedAt) / 1_000;
+    if (ready.length > 0) context.metrics.observeWork('settle', seconds);
+    else if (waitMs === 0) context.metrics.observeWork('claim', seconds);
+    const { leases, drain } = answer;
+    const wireLeases = leases.map(({ checkpoint, output, ...lease }) => ({
+      ...lease,
+      checkpoint: checkpoint ?? null,
+      output: output as Record<string, unknown> | null,
+    }));
+    return { results: inOrder(wire, [...answer.results, ...refused]), leases: wireLeases, drain };
+  });
+  serve(routes.heartbeat, ({ params, body }) =>
+    remote.heartbeat(
+      params.id,
+      body.leases.map((beat) => masked(beat, context)),
+    ),
+  );
+  serve(routes.logs, async ({ body }) => {
+    await remote.log(body.chunks.map((chunk) => ({ ...chunk, text: context.redact(chunk.text) })));
+    return { ok: true as const };
+  });
+  serve(routes.drain, ({ api, params }) => api.workers.drain(params.id));
+  serve(routes.deregister, async ({ params }) => ({ released: await remote.deregister(params.id) }));
+};
+
+export const serveLeases: ServeRoutes = (serve, context) => {
+  const routes = ROUTES.leases;
+  const { remote } = context.engine;
+  const { blobs } = context.engine.context;
+  serve(routes.start, ({ params }) => beatOne(params, context));
+  serve(routes.checkpoint, ({ params, body }) => beatOne({ ...body, ...params }, context));
+  serve(routes.logs, async ({ params, body }) => {
+    const chunks = body.chunks.map(({ stream, text }) => ({ ...params, stream, text: context.redact(text) }));
+    if ((await remote.log(chunks)) === 0 && chunks.length > 0) throw staleLease();
+    return { ok: true as const };
+  });
+  serve(routes.complete, ({ params, body }) => settleOne({ kind: 'complete', ...params, ...body }, context));
+  serve(routes.fail, ({ params, body }) => settleOne({ kind: 'fail', ...params, ...body }, context));
+  serve(routes.release, ({ params, body }) => settleOne({ kind: 'release', ...params, ...body }, context));
+  serve(routes.pause, ({ params, body }) => settleOne({ kind: 'pause', ...params, ...body }, context));
+  serve(routes.putBlob, async ({ params, bytes }) => {
+    if (!(await remote.isLive(params.lease_id))) throw staleLease();
+    const hash = createHash('sha256').update(bytes).digest('hex');
+    if (hash !== params.key)
+      throw new RelayError('USAGE', `the content is not what its name says: its SHA-256 is ${hash}`);
+    await blobs.put(bytes);
+    return { key: params.key, bytes: bytes.length };
+  });
+  serve(routes.getBlob, async ({ params }) => {
+    if (!(await remote.isLive(params.lease_id))) throw staleLease();
+    return { content_type: 'application/octet-stream', bytes: await blobs.get(params.key) };
+  });
+};
+
+async function beatOne(beat: Heartbeat, context: ServerContext): Promise<HeartbeatAnswer> {
+  const [answer] = await context.engine.remote.beat([masked(beat, context)]);
+  if (answer === undefined || answer.order !== 'continue') throw staleLease(answer?.order);
+  return answer;
+}
+
+async function settleOne(
+  wire: WireSettlement,
+  context: ServerContext,
+): Promise<Extract<SettlementResult, { ok: true }>> {
+  const settlement = await readSettlement(wire, context);
+  const result = await context.engine.remote.settle(settlement);
+  if (result === undefined) throw staleLease();
+  if (result.ok) return result;
+  const code = Object.hasOwn(ERROR_CODES, result.code) ? (result.code as ErrorCode) : 'INTERNAL';
+  throw new RelayError(code, result.message);
+}
+
+interface ReadSettlements {
+  readonly ready: readonly Settlement[];
+  readonly refused: readonly SettlementResult[];
+}
+
+/** One that cannot be read gets its own answer; the others go on (SPEC S4.6). */
+async function readSettlements(
+  wire: readonly WireSettlement[],
+  context: ServerContext,
+): Promise<ReadSettlements> {
+  const ready: Settlement[] = [];
+  const refused: SettlementResult[] = [];
+  for (const settlement of wire) {
+    try {
+      ready.push(await readSettlement(settlement, context));
+    } catch (error) {
+      if (!(error instanceof RelayError) || error.code === 'INTERNAL') throw error;
+      const { code, message } = error;
+      refused.push({ lease_id: settlement.lease_id, ok: false, code, message });
+    }
+  }
+  return { ready, refused };
+}
+
+/** One answer per settlement, in the order in which they were sent. */
+function inOrder(
+  wire: readonly WireSettlement[],
+  results: readonly SettlementResult[],
+): readonly SettlementResult[] {
+  const left = [...results];
+  return wire.flatMap(({ lease_id }) => {
+    const at = left.findIndex((result) => result.lease_id === lease_id);
+    return at < 0 ? [] : left.splice(at, 1);
+  });
+}
+
+/** A settlement as the engine takes it: content that was sent ahead is fetched, secrets are masked in what is said. */
+async function readSettlement(wire: WireSettlement, context: ServerContext): Promise<Settlement> {
+  const { redact } = context;
+  switch (wire.kind) {
+    case 'complete':
+      return readCompletion(wire, context);
+    case 'fail': {
+      const { retry_after_ms, ...rest } = wire.failure;
+      const wait = retry_after_ms === undefined ? {} : { retryAfterMs: retry_after_ms };
+      return { ...wire, failure: { ...rest, ...wait, message: redact(rest.message) } };
+    }
+    case 'pause':
+      return { ...wire, question: { ...wire.question, message: redact(wire.question.message) } };
+    case 'release':
+      return wire;
+  }
+}
+
+async function readCompletion(
+  wire: Extract<WireSettlement, { kind: 'complete' }>,
+  { engine }: ServerContext,
+): Promise<Settlement> {
+  const { blobs } = engine.context;
+  const { output_sha256, artifacts, output, lease_id, usage, enqueue, context } = wire;
+  const stored = output_sha256 === undefined ? null : Buffer.from(await blobs.get(output_sha256));
+  const files = await Promise.all(
+    (artifacts ?? []).map(async ({ name, content_type, sha256 }) => ({
+      name,
+      content_type,
+      bytes: await blobs.get(sha256),
+    })),
+  );
+  return {
+    kind: 'complete',
+    lease_id,
+    output: stored === null ? (output ?? null) : parseOutput(stored),
+    ...(usage === undefined ? {} : { usage }),
+    ...(artifacts === undefined ? {} : { artifacts: files }),
+    ...(enqueue === undefined ? {} : { enqueue }),
+    ...(context === undefined ? {} : { context }),
+  };
+}
+
+function parseOutput(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch (cause) {
+    throw new RelayError('USAGE', 'the content of `output_sha256` is not JSON', { cause });
+  }
+}
+
+function masked(beat: Heartbeat, { redact }: ServerContext): Heartbeat {
+  return beat.message === undefined ? beat : { ...beat, message: redact(beat.message) };
+}
+
+function staleLease(order = 'lost'): RelayError {
+  const message = 'the lease has ended: the task was cancelled, or given to another worker';
+  return new RelayError('STALE_LEASE', message, { details: { order } });
+}
