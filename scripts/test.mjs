@@ -34,8 +34,15 @@ const modes = {
     for (const [name, value] of Object.entries(LONG)) process.env[name] ??= value;
     build();
     tool('Crash sweep, simulation and kills, at length', 'vitest', [
-      ...['run', '--project', 'crash', '--project', 'scenarios'],
-      ...['test/crash', 'test/simulation', 'test/scenarios/kill', 'test/scenarios/resume-after-kill'],
+      'run',
+      '--project',
+      'crash',
+      '--project',
+      'scenarios',
+      'test/crash',
+      'test/simulation',
+      'test/scenarios/kill',
+      'test/scenarios/resume-after-kill',
       ...extra,
     ]);
   },

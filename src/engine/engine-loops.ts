@@ -3,6 +3,7 @@ import { isTerminal, RUN_STATUSES } from '../domain/states.ts';
 import type { EngineContext } from './engine-context.ts';
 import { followUp } from './follow-ups.ts';
 import { Loop } from './loop.ts';
+import { freeDeadWorkers } from './presence.ts';
 import { prune } from './prune.ts';
 import { Reaper } from './reaper.ts';
 import { sweepLimbo } from './sweep.ts';
@@ -50,7 +51,8 @@ export function createLoops(
       return { counts: { fired }, restMs: Math.min(Math.max(0, untilNext), REST_MAX_MS) };
     }),
     reaper: loop('reaper', async () => ({
-      counts: { expired: await reaper.runOnce() },
+      // A process that died on this host is not waited for (SPEC S6.2), also when it died while this one lives.
+      counts: { freed: await freeDeadWorkers(context), expired: await reaper.runOnce() },
       restMs: REAPER_MS,
     })),
     sweep: loop('sweep', async () => ({
