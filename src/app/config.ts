@@ -130,7 +130,6 @@ export function maskConfig(config: Config): Config {
 }
 
 /** Hides the password before the last `@`, and parameters that are named like one. */
-/** A URL without the password in it. */
 export function maskUrl(url: string): string {
   return url
     .replace(/^([a-z+]+:\/\/[^/?#:@]*:).*@/i, '$1***@')

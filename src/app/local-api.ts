@@ -4,6 +4,7 @@ import { checkWorkflowText, checkWorkflowValue, requireWorkflow } from '../defin
 import { phases } from '../domain/graph.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { RelayApi, WrittenWorkflow } from './api.ts';
+import type { DefinitionCache } from './definition-cache.ts';
 import { statsApi, tokensApi, workersApi } from './local-admin.ts';
 import { runsApi } from './local-runs.ts';
 import { tasksApi } from './local-tasks.ts';
@@ -16,11 +17,16 @@ export interface Local {
   readonly reader: Reader;
   /** Who is written down for what is decided. */
   readonly by: string;
+  /** Checked definitions of callers that send JSON; null checks every time. */
+  readonly definitions: DefinitionCache | null;
 }
 
 /** The API for one caller. */
-export function createLocalApi(engine: Engine, { by }: { readonly by: string }): RelayApi {
-  const local: Local = { engine, reader: new Reader(engine), by };
+export function createLocalApi(
+  engine: Engine,
+  { by, definitions = null }: { readonly by: string; readonly definitions?: DefinitionCache | null },
+): RelayApi {
+  const local: Local = { engine, reader: new Reader(engine), by, definitions };
   return {
     workflows: workflowsApi(local),
     runs: runsApi(local),

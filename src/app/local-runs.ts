@@ -3,12 +3,11 @@ import { RelayError } from '../base/errors.ts';
 import { checkWorkflowValue, requireWorkflow } from '../definition/load.ts';
 import type { Workflow } from '../definition/workflow.ts';
 import { isTerminal } from '../domain/states.ts';
-import type { Engine } from '../engine/engine.ts';
 import { readNewTasks } from '../engine/new-tasks.ts';
 import type { Keyed, RunsApi, RunView, StartRunRequest } from './api.ts';
 import { bundleScripts } from './bundle-scripts.ts';
 import type { Local } from './local-api.ts';
-import { PAGE_MAX, type Reader } from './reader.ts';
+import { PAGE_MAX } from './reader.ts';
 
 /** The part of the API that is about runs. */
 export function runsApi(local: Local): RunsApi {
@@ -60,7 +59,8 @@ export function runsApi(local: Local): RunsApi {
   };
 }
 
-async function start({ engine, reader, by }: Local, request: StartRunRequest): Promise<RunView> {
+async function start(local: Local, request: StartRunRequest): Promise<RunView> {
+  const { engine, reader, by } = local;
   const { inputs = {}, labels = {}, priority = 0, workdir = null } = request;
   const once = { caller: by, key: request.idempotency_key };
   if (request.open === true) {
@@ -70,7 +70,7 @@ async function start({ engine, reader, by }: Local, request: StartRunRequest): P
     const open = await engine.startOpenRun({ inputs, labels, priority, auto_close }, once);
     return reader.run(open.id);
   }
-  const workflow = await definitionOf(request, reader, engine);
+  const workflow = await definitionOf(request, local);
   const run = await engine.startRun({ workflow, inputs, labels, priority, workdir }, once);
   return reader.run(run.id);
 }
@@ -113,11 +113,11 @@ async function cloneRun(
 }
 
 /** The workflow to run: a stored version as it is, a definition after it has been checked and its scripts bundled. */
-async function definitionOf(request: StartRunRequest, reader: Reader, engine: Engine): Promise<Workflow> {
+async function definitionOf(request: StartRunRequest, local: Local): Promise<Workflow> {
+  const { engine, reader, definitions } = local;
   if (request.workflow !== undefined)
     return JSON.parse((await reader.workflow(request.workflow)).definition) as Workflow;
   if (request.definition === undefined) throw new RelayError('USAGE', 'name a workflow or give a definition');
-  const { handlers } = engine.context;
-  const workflow = requireWorkflow(await checkWorkflowValue(request.definition, { handlers }));
-  return bundleScripts(workflow, handlers, request.workdir ?? null);
+  const workflow = await definitions.check(request.definition);
+  return bundleScripts(workflow, engine.context.handlers, request.workdir ?? null);
 }

@@ -8,6 +8,7 @@ import type { Metrics } from '../server/metrics.ts';
 import { Server } from '../server/server.ts';
 import type { WorkSource } from '../worker/work-source.ts';
 import type { RelayApi } from './api.ts';
+import { DefinitionCache } from './definition-cache.ts';
 import { createLocalApi } from './local-api.ts';
 import type { LocalRelay, RunningWorker } from './local-relay.ts';
 import { createRedactor } from './redact.ts';
@@ -91,11 +92,12 @@ async function stopServing(server: Server, worker: RunningWorker | null, graceMs
 /** The API in the name of a caller; there are few names, and they come again. */
 function apisOf({ engine }: LocalRelay): (by: string) => RelayApi {
   const apis = new Map<string, RelayApi>();
+  const definitions = new DefinitionCache(engine.context.handlers);
   return (by) => {
     const known = apis.get(by);
     if (known !== undefined) return known;
     if (apis.size >= APIS_MAX) apis.clear();
-    const api = createLocalApi(engine, { by });
+    const api = createLocalApi(engine, { by, definitions });
     apis.set(by, api);
     return api;
   };
