@@ -118,6 +118,10 @@ async function definitionOf(request: StartRunRequest, local: Local): Promise<Wor
   if (request.workflow !== undefined)
     return JSON.parse((await reader.workflow(request.workflow)).definition) as Workflow;
   if (request.definition === undefined) throw new RelayError('USAGE', 'name a workflow or give a definition');
-  const workflow = await definitions.check(request.definition);
-  return bundleScripts(workflow, engine.context.handlers, request.workdir ?? null);
+  const { handlers } = engine.context;
+  const workflow =
+    definitions === null
+      ? requireWorkflow(await checkWorkflowValue(request.definition, { handlers }))
+      : await definitions.check(request.definition);
+  return bundleScripts(workflow, handlers, request.workdir ?? null);
 }

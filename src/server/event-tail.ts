@@ -25,6 +25,8 @@ export class EventTail implements Service {
   readonly #api: RelayApi;
   readonly #logger: Logger;
   readonly #listeners = new Set<Listener>();
+  /** Those who follow one run; most streams do, and most events are of no interest to them. */
+  readonly #byRun = new Map<string, Set<Listener>>();
   #stopping = new AbortController();
   #running: Promise<void> | null = null;
   #position = '0';
@@ -53,10 +55,18 @@ export class EventTail implements Service {
     this.#running = null;
   }
 
-  /** Hears every event from now on; returns how to stop. A listener must not throw. */
-  listen(listener: Listener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+  /** Hears every event from now on, or those of one run; returns how to stop. A listener must not throw. */
+  listen(listener: Listener, run_id?: string): () => void {
+    if (run_id === undefined) {
+      this.#listeners.add(listener);
+      return () => this.#listeners.delete(listener);
+    }
+    const ofRun = this.#byRun.get(run_id) ?? new Set();
+    this.#byRun.set(run_id, ofRun.add(listener));
+    return () => {
+      ofRun.delete(listener);
+      if (ofRun.size === 0 && this.#byRun.get(run_id) === ofRun) this.#byRun.delete(run_id);
+    };
   }
 
   async #run(): Promise<void> {
@@ -80,7 +90,15 @@ export class EventTail implements Service {
     const events = items.map((view) => ({ view, json: JSON.stringify(view) }));
     this.#position = next_cursor ?? this.#position;
     for (const listener of this.#listeners) listener(events);
+    if (this.#byRun.size > 0) this.#tellByRun(events);
     return items.length;
+  }
+
+  #tellByRun(events: readonly TailEvent[]): void {
+    for (const event of events) {
+      const ofRun = this.#byRun.get(event.view.run_id ?? '');
+      if (ofRun !== undefined) for (const listener of ofRun) listener([event]);
+    }
   }
 }
 

@@ -75,7 +75,7 @@ class LiveEvents {
 
   constructor(tail: EventTail, gone: AbortSignal, wish: Pick<EventWish, 'run_id' | 'types'>) {
     this.#wish = wish;
-    this.#stopListening = tail.listen((events) => this.#hear(events));
+    this.#stopListening = tail.listen((events) => this.#hear(events), wish.run_id);
     gone.addEventListener('abort', () => this.stop(), { once: true });
   }
 
