@@ -150,7 +150,8 @@ async function readyTasks(work: Work, run: RunRow, room: number): Promise<TaskRo
   const isReady = (task: TaskRow): boolean => task.run_key === run.key && task.status === 'READY';
   let ready = [...work.loadedTasks()].filter(isReady);
   if (ready.length < run.n_ready) {
-    await work.adopt(await work.tx.tasks.ready(run.key, Math.min(room, run.n_ready) + CHUNK));
+    const wanted = Math.min(room, run.n_ready) + work.leftReady(run);
+    await work.adopt(await work.tx.tasks.ready(run.key, wanted));
     ready = [...work.loadedTasks()].filter(isReady);
   }
   return ready.sort((a, b) => b.priority - a.priority || a.key - b.key);

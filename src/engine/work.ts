@@ -49,6 +49,7 @@ export class Work {
   readonly #runs = new Map<number, RunRow>();
   readonly #changed = new Set<TaskRow>();
   readonly #changedRuns = new Set<RunRow>();
+  readonly #leftReady = new Map<number, number>();
   readonly #taskEvents = new TaskEvents();
   readonly #events: NewEvent[] = [];
   readonly #attempts: AttemptRow[] = [];
@@ -164,6 +165,11 @@ export class Work {
   /** How many rows of the queue table this work takes out. */
   get queueRemovals(): number {
     return this.#queueRemovals.length;
+  }
+
+  /** How many tasks of a run this work has moved on from READY; a query still finds them there. */
+  leftReady(run: RunRow): number {
+    return this.#leftReady.get(run.key) ?? 0;
   }
 
   /** Tasks that became claimable in this work. */
@@ -288,8 +294,10 @@ export class Work {
   #leave(task: TaskRow, run: RunRow, to: TaskStatus): void {
     // A start keeps its lease.
     if (task.status === 'LEASED' && to === 'RUNNING') return;
-    if (task.status === 'READY') run.n_ready -= 1;
-    else if (task.lease_id !== null) {
+    if (task.status === 'READY') {
+      run.n_ready -= 1;
+      this.#leftReady.set(run.key, this.leftReady(run) + 1);
+    } else if (task.lease_id !== null) {
       run.n_leased -= 1;
       task.lease_id = null;
       task.leased_by = null;
