@@ -171,7 +171,9 @@ async function workOutOutputs(
 }
 
 /** One chunk of the oldest cursor. */
-async function continueCursor({ committer }: EngineContext): Promise<number> {
+async function continueCursor({ committer, store }: EngineContext): Promise<number> {
+  // An idle engine must not take the write lock every second just to find nothing.
+  if ((await store.read((tx) => tx.cursors.first(1))).length === 0) return 0;
   return committer.commit(async (work) => {
     const [cursor] = await work.tx.cursors.first(1);
     if (cursor === undefined) return 0;
