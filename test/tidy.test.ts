@@ -66,6 +66,7 @@ const BANNED: readonly { pattern: RegExp; except: RegExp; instead: string }[] = 
 const ONE_DIALECT_ONLY: Readonly<Record<string, string>> = {
   'rows.last_key': 'SQLite: Postgres returns keys from the insert',
   'claimable.queues': 'SQLite: Postgres looks into all queues in one statement',
+  'claimable.add': 'Postgres: SQLite puts this insert together',
   'runs.lock': 'Postgres: row locks',
   'runs.lock_free': 'Postgres: row locks',
   'runs.lock_of_tasks': 'Postgres: row locks',

@@ -16,9 +16,16 @@ export interface Workflow extends Omit<WorkflowInput, 'tasks' | 'defaults'> {
   readonly bundles?: Readonly<Record<string, string>>;
 }
 
-/** Identifies a canonical form: equal hashes are equal workflows, whatever they were written in. */
+const hashes = new WeakMap<Workflow, string>();
+
+/** Identifies a canonical form: equal hashes are equal workflows, whatever they were written in. A workflow never changes. */
 export function hashWorkflow(workflow: Workflow): string {
-  return createHash('sha256').update(JSON.stringify(workflow)).digest('hex');
+  let hash = hashes.get(workflow);
+  if (hash === undefined) {
+    hash = createHash('sha256').update(JSON.stringify(workflow)).digest('hex');
+    hashes.set(workflow, hash);
+  }
+  return hash;
 }
 
 /**

@@ -3,6 +3,7 @@ import type { TaskRow } from '../stores/rows.ts';
 import type { ClaimableRow } from '../stores/store.ts';
 import { admit, advance, CHUNK, cancelTask, stopReasonOf } from './advance.ts';
 import { newLeaseId } from './lease-id.ts';
+import type { Cause } from './task-events.ts';
 import type { Work } from './work.ts';
 
 /** What a worker wants. */
@@ -34,6 +35,7 @@ export async function claim(work: Work, request: ClaimRequest): Promise<TaskRow[
     if (earlier.length > 0) return earlier;
   }
   const claimed: TaskRow[] = [];
+  const cause: Cause = { event: 'task.claimed', data: { worker: request.worker } };
   for (let round = 0; round < ROUNDS_MAX && claimed.length < request.limit; round++) {
     // After a round that met paused or stopped tasks, more are looked at: they must not hide what is behind them.
     const wanted = request.limit - claimed.length;
@@ -41,7 +43,7 @@ export async function claim(work: Work, request: ClaimRequest): Promise<TaskRow[
     let isAnyRefused = false;
     for (const task of candidates) {
       if (claimed.length === request.limit) break;
-      if (isClaimable(work, task)) claimed.push(lease(work, task, request));
+      if (isClaimable(work, task)) claimed.push(lease(work, task, { request, cause }));
       else isAnyRefused = true;
     }
     if (!isAnyRefused) break;
@@ -89,12 +91,13 @@ function isClaimable(work: Work, task: TaskRow): boolean {
   return true;
 }
 
-function lease(work: Work, task: TaskRow, request: ClaimRequest): TaskRow {
+function lease(
+  work: Work,
+  task: TaskRow,
+  { request, cause }: { readonly request: ClaimRequest; readonly cause: Cause },
+): TaskRow {
   const timeout_ms = task.timeout_ms ?? ATTEMPT_TIMEOUT_MS;
-  work.move(task, request.start ? 'RUNNING' : 'LEASED', {
-    event: 'task.claimed',
-    data: { worker: request.worker },
-  });
+  work.move(task, request.start ? 'RUNNING' : 'LEASED', cause);
   task.attempt += 1;
   task.lease_id = newLeaseId(task.key, task.attempt);
   task.leased_by = request.worker;

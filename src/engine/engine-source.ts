@@ -16,9 +16,10 @@ import type { ClaimRequest } from './claim.ts';
 import type { EngineContext } from './engine-context.ts';
 import { parseLeaseId } from './lease-id.ts';
 import { type NamedTask, readNewTasks, type WrittenTasks } from './new-tasks.ts';
-import { prepareSettlement } from './prepare.ts';
+import { prepareAtOnce, prepareSettlement } from './prepare.ts';
 import { extend } from './reap.ts';
 import { renderLeases } from './rendering.ts';
+import type { PreparedSettlement } from './settle.ts';
 import { fitsWorker, type WorkerFit } from './worker-fit.ts';
 
 /** What a worker can do and how it wants to be treated. */
@@ -66,7 +67,7 @@ export class EngineSource implements WorkSource {
   async next(
     request: NextRequest,
   ): Promise<{ results: readonly SettlementResult[]; leases: readonly Lease[] }> {
-    const settlements = await Promise.all(request.settlements.map((settlement) => this.#prepare(settlement)));
+    const settlements = await this.#prepareAll(request.settlements);
     for (let hasWaited = false; ; hasWaited = true) {
       const mark = this.#context.queued.mark();
       const claim = request.limit > 0 ? await this.#claimRequest(request) : null;
@@ -99,6 +100,13 @@ export class EngineSource implements WorkSource {
       await work.tx.logs.append(rows);
     });
     this.#context.logged.notify();
+  }
+
+  async #prepareAll(settlements: readonly Settlement[]): Promise<readonly PreparedSettlement[]> {
+    const prepared = settlements.map((each) => prepareAtOnce(each, this.#outputs.get(each.lease_id)));
+    return Promise.all(
+      prepared.map((each, index) => each ?? this.#prepare(settlements[index] as Settlement)),
+    );
   }
 
   async #prepare(settlement: Settlement): ReturnType<typeof prepareSettlement> {

@@ -14,11 +14,14 @@ export type StoredPayload = Pick<ArtifactRow, 'content_type' | 'bytes' | 'inline
 /** Stores a JSON value. JSON.stringify escapes NUL and lone surrogates, so every store can hold the text. */
 export async function storeJson(value: unknown, blobs: BlobStore): Promise<StoredPayload> {
   const text = JSON.stringify(value ?? null);
-  // Most outputs are small; their exact size needs no second look at every character.
-  const bytes = text.length < 64 ? text.length : Buffer.byteLength(text);
-  if (bytes <= INLINE_BYTES_MAX)
-    return { content_type: 'application/json', bytes, inline: text, blob_ref: null };
-  return storeBytes(Buffer.from(text), 'application/json', blobs);
+  return inlineText(text) ?? storeBytes(Buffer.from(text), 'application/json', blobs);
+}
+
+/** JSON text that is small enough to stand in the row; null when it is not. */
+export function inlineText(text: string): StoredPayload | null {
+  const bytes = Buffer.byteLength(text);
+  if (bytes > INLINE_BYTES_MAX) return null;
+  return { content_type: 'application/json', bytes, inline: text, blob_ref: null };
 }
 
 /** Stores bytes as they are. */

@@ -1,13 +1,44 @@
 /** Settlements as workers send them → ready to be written: outputs checked, payloads stored, content digested. */
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { isStoreError, RelayError } from '../base/errors.ts';
 import { classify } from '../domain/failure.ts';
 import type { BlobStore } from '../stores/blob-store.ts';
 import { checkOutput } from '../worker/check-output.ts';
 import type { OutputSpec, Settlement } from '../worker/work-source.ts';
 import type { NamedTask, WrittenTasks } from './new-tasks.ts';
-import { storeBytes, storeJson } from './payload.ts';
+import { inlineText, storeBytes, storeJson } from './payload.ts';
 import type { PreparedSettlement } from './settle.ts';
+
+/** A completion with nothing but a small output needs nobody else. Null: it is not one, or its output is to be looked at. */
+export function prepareAtOnce(
+  settlement: Settlement,
+  output: OutputSpec | null | undefined,
+): PreparedSettlement | null {
+  if (output !== null || !isBare(settlement)) return null;
+  const text = textOf(settlement.output);
+  const payload = text === null ? null : inlineText(text);
+  if (text === null || payload === null) return null;
+  return {
+    kind: 'complete',
+    lease_id: settlement.lease_id,
+    digest: digestOfOutput(text),
+    usage: settlement.usage ?? null,
+    output: payload,
+    files: [],
+    companions: null,
+  };
+}
+
+type Completion = Extract<Settlement, { kind: 'complete' }>;
+
+function isBare(settlement: Settlement): settlement is Completion & { readonly artifacts?: undefined } {
+  return (
+    settlement.kind === 'complete' &&
+    settlement.artifacts === undefined &&
+    settlement.enqueue === undefined &&
+    settlement.context === undefined
+  );
+}
 
 /** Prepares one settlement. `outputOf` tells what the task wants its output to be. */
 export async function prepareSettlement(
@@ -45,7 +76,7 @@ export async function prepareSettlement(
 }
 
 async function prepareCompletion(
-  settlement: Extract<Settlement, { kind: 'complete' }>,
+  settlement: Completion,
   { blobs, outputOf, readTasks, digest }: Parameters<typeof prepareSettlement>[1] & { digest: string },
 ): Promise<PreparedSettlement> {
   const { lease_id, usage = null, enqueue, context } = settlement;
@@ -90,6 +121,10 @@ function refusedOutput(
 
 /** Tells a repeat from another content. Files count with their hash. Null when the content is not JSON (a circle, a bigint). */
 function digestOf(settlement: Settlement): string | null {
+  if (isBare(settlement)) {
+    const text = textOf(settlement.output);
+    return text === null ? null : digestOfOutput(text);
+  }
   const { lease_id: _, usage: __, ...content } = settlement;
   const isWithFiles = settlement.kind === 'complete' && settlement.artifacts !== undefined;
   try {
@@ -97,6 +132,19 @@ function digestOf(settlement: Settlement): string | null {
     return createHash('sha1').update(text).digest('base64');
   } catch {
     // One worker's mistake must not fail the others of its batch; it is told as an output error.
+    return null;
+  }
+}
+
+function digestOfOutput(text: string): string {
+  return hash('sha1', `complete ${text}`, 'base64');
+}
+
+/** A value as JSON; null when it cannot be written so. */
+function textOf(value: unknown): string | null {
+  try {
+    return JSON.stringify(value ?? null) ?? null;
+  } catch {
     return null;
   }
 }

@@ -36,14 +36,17 @@ export function settingsOf(workflow: Workflow): RunSettings {
   };
 }
 
-const parsed = new WeakMap<RunRow, RunSettings>();
+/** Most runs have one of a few settings; beyond this many the memory starts afresh. */
+const PARSED_MAX = 1_000;
+const parsed = new Map<string, RunSettings>();
 
-/** The settings of a run row, parsed once per loaded row. */
-export function runSettings(run: RunRow): RunSettings {
-  let settings = parsed.get(run);
+/** The settings of a run row, parsed once per text. */
+export function runSettings({ settings: text }: RunRow): RunSettings {
+  let settings = parsed.get(text);
   if (settings === undefined) {
-    settings = JSON.parse(run.settings) as RunSettings;
-    parsed.set(run, settings);
+    if (parsed.size >= PARSED_MAX) parsed.clear();
+    settings = Object.freeze(JSON.parse(text) as RunSettings);
+    parsed.set(text, settings);
   }
   return settings;
 }

@@ -101,7 +101,8 @@ function apply(work: Work, task: TaskRow, settlement: PreparedSettlement, random
     work.endAttempt(task, {
       outcome: settlement.kind,
       digest: settlement.digest,
-      answer: JSON.stringify({ status, not_before: toIso(not_before) }),
+      // What a completion is answered goes without saying.
+      answer: status === 'SUCCESS' ? null : JSON.stringify({ status, not_before: toIso(not_before) }),
       error: error === null ? null : JSON.stringify(error),
       usage: settlement.usage === null ? null : JSON.stringify(settlement.usage),
     });
@@ -134,7 +135,16 @@ function complete(
   task: TaskRow,
   settlement: Extract<PreparedSettlement, { kind: 'complete' }>,
 ): void {
-  work.addArtifact(task, { ordinal: 0, kind: 'output', name: 'output', ...settlement.output });
+  const { content_type, bytes, inline, blob_ref } = settlement.output;
+  work.addArtifact(task, {
+    ordinal: 0,
+    kind: 'output',
+    name: 'output',
+    content_type,
+    bytes,
+    inline,
+    blob_ref,
+  });
   for (const [index, { name, payload }] of settlement.files.entries()) {
     work.addArtifact(task, { ordinal: index + 1, kind: 'file', name, ...payload });
   }
@@ -205,6 +215,11 @@ export function policyOf(task: TaskRow): RetryPolicy {
   return task.retry === null ? DEFAULT_RETRY_POLICY : (JSON.parse(task.retry) as RetryPolicy);
 }
 
+const COMPLETED: { readonly status: string; readonly not_before: string | null } = Object.freeze({
+  status: 'SUCCESS',
+  not_before: null,
+});
+
 /** A lease that is over: the first answer again, a conflict, or STALE_LEASE; usage still counts once (TRANSITIONS 39). */
 async function answerStale(
   work: Work,
@@ -220,11 +235,8 @@ async function answerStale(
   if (recorded.digest === null) return acknowledge(work, task, recorded, settlement);
   // The digest holds the kind as it was sent; an output that was refused is recorded as a failure.
   if (recorded.digest === settlement.digest) {
-    const { status, not_before } = JSON.parse(recorded.answer ?? '{}') as {
-      status: string;
-      not_before: string | null;
-    };
-    return { lease_id: settlement.lease_id, ok: true, status, not_before };
+    const first = recorded.answer === null ? COMPLETED : (JSON.parse(recorded.answer) as typeof COMPLETED);
+    return { lease_id: settlement.lease_id, ok: true, ...first };
   }
   const message = `this lease was settled before as ${recorded.outcome} with other content`;
   return { lease_id: settlement.lease_id, ok: false, code: 'IDEMPOTENCY_CONFLICT', message };

@@ -46,21 +46,34 @@ export class TaskEvents {
       known.data = known.data === NOTHING ? cause.data : { ...known.data, ...cause.data };
   }
 
-  /** The events as rows; the version of every task they tell of grows by one. */
+  /** The events as rows; the version of every task they tell of grows by one. Neighbours that say the same share their text. */
   collect(at: number): NewEvent[] {
     const rows: NewEvent[] = [];
+    let last: { readonly event: TaskEvent; readonly task: TaskRow; readonly text: string } | null = null;
     for (const [task, event] of this.#events) {
       task.version += 1;
-      rows.push({
-        run_key: task.run_key,
-        task_key: task.key,
-        type: event.type,
-        at,
-        data: textOf(task, event),
-      });
+      const isSame = last !== null && saysTheSame(last.event, event) && isAlike(last.task, task);
+      const data: string = isSame && last !== null ? last.text : textOf(task, event);
+      last = { event, task, text: data };
+      rows.push({ run_key: task.run_key, task_key: task.key, type: event.type, at, data });
     }
     return rows;
   }
+}
+
+function saysTheSame(one: TaskEvent, other: TaskEvent): boolean {
+  return (
+    one.type === other.type &&
+    one.from === other.from &&
+    one.reason === other.reason &&
+    one.data === other.data &&
+    one.via.length === other.via.length &&
+    one.via.every((status, index) => status === other.via[index])
+  );
+}
+
+function isAlike(one: TaskRow, other: TaskRow): boolean {
+  return one.status === other.status && one.attempt === other.attempt && one.version === other.version;
 }
 
 /** `{"from","to","via","reason","attempt","version",…}` as JSON. Statuses are words without anything to escape. */

@@ -71,10 +71,16 @@ export class Work {
 
   /** Task rows by key, with their runs. A row that is here already is not read again: this work's changes are in it. */
   async tasks(keys: Iterable<number>): Promise<TaskRow[]> {
-    const wanted = [...new Set(keys)];
-    const missing = wanted.filter((key) => !this.#tasks.has(key));
+    const wanted = new Set(keys);
+    const missing: number[] = [];
+    for (const key of wanted) if (!this.#tasks.has(key)) missing.push(key);
     if (missing.length > 0) await this.adopt(await this.tx.tasks.byKeys(missing));
-    return wanted.flatMap((key) => this.#tasks.get(key) ?? []);
+    const rows: TaskRow[] = [];
+    for (const key of wanted) {
+      const row = this.#tasks.get(key);
+      if (row !== undefined) rows.push(row);
+    }
+    return rows;
   }
 
   /** Takes rows that a query returned into the work; rows known already win over what was read. */
@@ -204,21 +210,25 @@ export class Work {
   }
 
   /** Records how the current attempt of a leased task ended. Must come before the move that takes the lease away. */
-  endAttempt(task: TaskRow, end: Partial<AttemptRow> & Pick<AttemptRow, 'outcome'>): void {
+  endAttempt(
+    task: TaskRow,
+    end: Pick<AttemptRow, 'outcome'> & Partial<Pick<AttemptRow, 'digest' | 'answer' | 'error' | 'usage'>>,
+  ): void {
     invariant(task.lease_id !== null, `task ${task.id} has a lease to end`);
+    // Written out: a spread would make every record a slow, one-off kind of object.
     this.#attempts.push({
       task_key: task.key,
       attempt: task.attempt,
       lease_id: task.lease_id,
-      digest: null,
-      answer: null,
-      error: null,
-      usage: null,
+      outcome: end.outcome,
+      digest: end.digest ?? null,
+      answer: end.answer ?? null,
+      error: end.error ?? null,
+      usage: end.usage ?? null,
       leased_by: task.leased_by,
       started_at: task.started_at,
       finished_at: this.now,
       acknowledged: 0,
-      ...end,
     });
   }
 
@@ -239,9 +249,19 @@ export class Work {
 
   /** Stores what an attempt leaves; number 0 is the output of the task. */
   addArtifact(task: TaskRow, artifact: Omit<ArtifactRow, 'task_key' | 'attempt' | 'created_at'>): void {
-    const { key: task_key, attempt } = task;
-    this.#artifacts.push({ task_key, attempt, created_at: this.now, ...artifact });
-    if (artifact.ordinal === 0) task.output_attempt = attempt;
+    this.#artifacts.push({
+      task_key: task.key,
+      attempt: task.attempt,
+      ordinal: artifact.ordinal,
+      kind: artifact.kind,
+      name: artifact.name,
+      content_type: artifact.content_type,
+      bytes: artifact.bytes,
+      inline: artifact.inline,
+      blob_ref: artifact.blob_ref,
+      created_at: this.now,
+    });
+    if (artifact.ordinal === 0) task.output_attempt = task.attempt;
   }
 
   addTimer(timer: TimerRow): void {
@@ -379,8 +399,19 @@ export class Work {
 
 type Counter = `n_${CounterClass}`;
 
+const COUNTERS: Readonly<Record<CounterClass, Counter>> = Object.freeze({
+  pending: 'n_pending',
+  moving: 'n_moving',
+  waiting: 'n_waiting',
+  success: 'n_success',
+  failed: 'n_failed',
+  tolerated: 'n_tolerated',
+  cancelled: 'n_cancelled',
+  skipped: 'n_skipped',
+});
+
 function counterOf(task: TaskRow): Counter {
-  return `n_${classOf(task.status, { tolerated: task.is_tolerated === 1 })}`;
+  return COUNTERS[classOf(task.status, { tolerated: task.is_tolerated === 1 })];
 }
 
 function countersOf(run: RunRow): Record<CounterClass, number> {

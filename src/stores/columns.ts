@@ -327,7 +327,7 @@ export function toTaskRow(list: readonly unknown[]): TaskRow {
 }
 
 /** The list of a row, in the same order. */
-export function fromRunRow(row: RunRow): readonly unknown[] {
+export function fromRunRow(row: RunRow): unknown[] {
   return [
     row.key,
     row.id,
@@ -371,7 +371,7 @@ export function fromRunRow(row: RunRow): readonly unknown[] {
 }
 
 /** The list of a row, in the same order. */
-export function fromTaskRow(row: TaskRow): readonly unknown[] {
+export function fromTaskRow(row: TaskRow): unknown[] {
   return [
     row.key,
     row.id,

@@ -2,12 +2,31 @@
  * What both dialects put into their inserts and updates of many rows: which columns have the same value in every row, so that it
  * travels once, and which rows have changed in the same columns, so that one statement writes them.
  */
+import { invariant } from '../base/invariant.ts';
 
 /** A row to write: its key, its values in the order of the table's list, and which of them have changed. */
 export interface ChangedRow {
   readonly key: number;
   readonly list: readonly unknown[];
-  readonly changed: readonly number[];
+  /** One bit for every entry of the table's `changing` that has changed; a number holds 53 of them. */
+  readonly changed: number;
+}
+
+const BITS: readonly number[] = Object.freeze(Array.from({ length: 53 }, (_, index) => 2 ** index));
+
+/** Which places of a list differ from what was read; all that can change when nothing was. */
+export function changesOf(
+  before: readonly unknown[] | undefined,
+  list: readonly unknown[],
+  changing: readonly number[],
+): number {
+  invariant(changing.length <= BITS.length, 'a table has no more changing columns than a number has bits');
+  let changed = 0;
+  for (let bit = 0; bit < changing.length; bit++) {
+    const index = changing[bit] as number;
+    if (before === undefined || before[index] !== list[index]) changed += BITS[bit] as number;
+  }
+  return changed;
 }
 
 /** Rows with the same changed columns; `shared` ones have one value for all of them. */
@@ -18,22 +37,25 @@ export interface ChangeGroup {
 }
 
 /** Groups rows by what has changed in them. */
-export function groupChanges(rows: readonly ChangedRow[]): readonly ChangeGroup[] {
-  const groups = new Map<string, ChangedRow[]>();
+export function groupChanges(
+  rows: readonly ChangedRow[],
+  changing: readonly number[],
+): readonly ChangeGroup[] {
+  const groups = new Map<number, ChangedRow[]>();
   for (const row of rows) {
-    const name = row.changed.join();
-    const group = groups.get(name);
-    if (group === undefined) groups.set(name, [row]);
+    const group = groups.get(row.changed);
+    if (group === undefined) groups.set(row.changed, [row]);
     else group.push(row);
   }
-  return [...groups.values()].map(splitGroup);
+  return [...groups.values()].map((group) => splitGroup(group, changing));
 }
 
-function splitGroup(rows: readonly ChangedRow[]): ChangeGroup {
+function splitGroup(rows: readonly ChangedRow[], changing: readonly number[]): ChangeGroup {
   const [first] = rows;
   const shared: number[] = [];
   const own: number[] = [];
-  for (const index of first?.changed ?? []) {
+  for (const [place, index] of changing.entries()) {
+    if (Math.floor((first?.changed ?? 0) / (BITS[place] as number)) % 2 === 0) continue;
     const value = first?.list[index];
     (rows.every((row) => row.list[index] === value) ? shared : own).push(index);
   }
@@ -53,4 +75,24 @@ export function splitColumns<Row extends object, Column extends keyof Row & stri
     (rows.every((row) => row[column] === value) ? shared : own).push(column);
   }
   return { shared, own };
+}
+
+/** Splits rows by a text that many of them share, so that it travels once for all; groups under `least` stay together. */
+export function groupAlike<Row>(
+  rows: readonly Row[],
+  textOf: (row: Row) => string,
+  least: number,
+): readonly (readonly Row[])[] {
+  if (rows.length < least) return rows.length === 0 ? [] : [rows];
+  const groups = new Map<string, Row[]>();
+  for (const row of rows) {
+    const text = textOf(row);
+    const group = groups.get(text);
+    if (group === undefined) groups.set(text, [row]);
+    else group.push(row);
+  }
+  const all = [...groups.values()];
+  const odd = all.filter((group) => group.length < least).flat();
+  const alike = all.filter((group) => group.length >= least);
+  return odd.length === 0 ? alike : [...alike, odd];
 }

@@ -19,7 +19,7 @@ export interface RowShape<Row> {
   /** Places in a list that can change. */
   readonly changing: readonly number[];
   readonly toRow: (list: readonly unknown[]) => Row;
-  readonly toList: (row: Row) => readonly unknown[];
+  readonly toList: (row: Row) => unknown[];
 }
 
 export const RUN_SHAPE: RowShape<RunRow> = Object.freeze({

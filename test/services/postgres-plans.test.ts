@@ -109,11 +109,11 @@ describe.skipIf(skipped !== '')(`postgres: plans${skipped}`, () => {
     const row = (key: number, version: number, error: string) => ({
       key,
       list: [key, 'SUCCESS', version, error],
-      changed: [1, 2, 3],
+      changed: 0b111,
     });
     const groups = [[row(1, 1, 'a')], [row(1, 1, 'a'), row(2, 1, 'a')], [row(1, 1, 'a'), row(2, 2, 'b')]];
     for (const group of groups)
-      for (const { text } of updateStatements('task_runs', columns, group))
+      for (const { text } of updateStatements({ table: 'task_runs', columns, changing: [1, 2, 3] }, group))
         expect(await walksOf(text)).toEqual([]);
   });
 });

@@ -9,14 +9,10 @@ insert or ignore into queues (handler, worker) values (?1, ?2);
 -- name: queues.find
 select key from queues where handler = ?1 and worker = ?2;
 
--- name: claimable.add
-insert or ignore into claimable (queue_key, rank, task_key, run_key)
-select j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3
-from json_each(?1) j;
-
 -- name: claimable.remove
+-- ?1 tasks, ?2 queue, ?3 rank
 delete from claimable
-where (queue_key, rank, task_key) in (select j.value ->> 0, j.value ->> 1, j.value ->> 2 from json_each(?1) j);
+where queue_key = ?2 and rank = ?3 and task_key in (select value from json_each(?1));
 
 -- name: claimable.queues
 -- The queues that hold something, found by jumping from key to key.
@@ -28,11 +24,10 @@ with recursive q (key) as (
 select key from q where key is not null;
 
 -- name: claimable.peek
-select queue_key, rank, task_key, run_key
-from claimable
-where queue_key = ?1
-order by rank, task_key
-limit ?2;
+select json_group_array(json_array(queue_key, rank, task_key, run_key)) as list
+from (
+  select * from claimable where queue_key = ?1 order by rank, task_key limit ?2
+);
 
 -- name: claimable.of_run
 -- For a process that works on one run alone; found through the run, because the table is ordered for everybody.

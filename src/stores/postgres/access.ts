@@ -1,6 +1,6 @@
 /** How operations use a transaction: rows by key under their run's lock, rows saved by what has changed. */
 
-import type { ChangedRow } from '../row-groups.ts';
+import { type ChangedRow, changesOf } from '../row-groups.ts';
 import { type RowShape, RUN_SHAPE, TASK_SHAPE } from '../row-shapes.ts';
 import type { RunRow, TaskRow } from '../rows.ts';
 import type { Command, Lists } from './batch.ts';
@@ -172,11 +172,8 @@ export class Access {
     for (const row of rows) {
       const list = shape.toList(row);
       const before = loaded.get(row);
-      const changed =
-        before === undefined
-          ? shape.changing
-          : shape.changing.filter((index) => before[index] !== list[index]);
-      if (changed.length > 0) changes.push({ key: row.key, list, changed });
+      const changed = changesOf(before, list, shape.changing);
+      if (changed > 0) changes.push({ key: row.key, list, changed });
       loaded.set(row, list);
       if (shape.table === 'runs') this.#locks.update(row.key, list);
       else {
@@ -184,7 +181,7 @@ export class Access {
         tracks.follow(before, list);
       }
     }
-    for (const statement of updateStatements(shape.table, shape.columns, changes))
+    for (const statement of updateStatements(shape, changes))
       this.transaction.laterBuilt(`${shape.table}.save`, statement);
     tracks.write(this.transaction);
   }

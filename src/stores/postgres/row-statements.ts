@@ -4,6 +4,7 @@
  * place, so that the planner has no order to choose (docs/decisions/0005). Tables and columns come from the code, never from a user.
  */
 import { type ChangedRow, type ChangeGroup, groupChanges, splitColumns } from '../row-groups.ts';
+import type { RowShape } from '../row-shapes.ts';
 import { arrayLiteral, type Param, toParam, type Value } from './values.ts';
 
 /** A statement and its parameters. */
@@ -55,11 +56,10 @@ export function insertStatement<Row extends object>(
 
 /** Updates that write only the changed columns of each row; rows with the same changed columns go together. */
 export function updateStatements(
-  table: string,
-  columns: readonly string[],
+  { table, columns, changing }: Pick<RowShape<never>, 'table' | 'columns' | 'changing'>,
   rows: readonly ChangedRow[],
 ): readonly RowStatement[] {
-  return groupChanges(rows).map((group) => update(table, columns, group));
+  return groupChanges(rows, changing).map((group) => update(table, columns, group));
 }
 
 function update(table: string, columns: readonly string[], { rows, shared, own }: ChangeGroup): RowStatement {

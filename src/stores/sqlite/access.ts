@@ -1,5 +1,5 @@
 /** How operations reach a connection: named statements, lists as one JSON array, rows as one JSON list. */
-import type { ChangedRow } from '../row-groups.ts';
+import { type ChangedRow, changesOf } from '../row-groups.ts';
 import type { RowShape } from '../row-shapes.ts';
 import type { SqlRow, SqlValue } from './driver.ts';
 import type { RowCache } from './row-cache.ts';
@@ -18,6 +18,9 @@ export interface Statements {
 }
 
 type Column<Row> = keyof Row & string;
+
+/** The place of the key in a list. */
+const KEY = 0;
 
 /** A table whose rows are read as lists and written by what has changed. */
 export interface Shape<Row> extends RowShape<Row> {
@@ -75,21 +78,19 @@ export class Access {
       : [...rows, ...this.listed(shape.toRow, name, JSON.stringify(missing))];
   }
 
-  /** Writes what differs from what was read; a row that was inserted in this transaction is written whole. */
+  /** Writes what differs from what was read or inserted. */
   save<Row extends { key: number }>(shape: Shape<Row>, rows: readonly Row[]): void {
-    const { table, columns, changing } = shape;
+    const { table, changing } = shape;
     const cache = this.#sql.caches?.[table];
     const changes: ChangedRow[] = [];
     for (const row of rows) {
       const list = shape.toList(row);
-      const before = this.#sql.loaded.get(row);
-      const changed =
-        before === undefined ? changing : changing.filter((index) => before[index] !== list[index]);
-      if (changed.length > 0) changes.push({ key: row.key, list, changed });
+      const changed = changesOf(this.#sql.loaded.get(row), list, changing);
+      if (changed > 0) changes.push({ key: row.key, list, changed });
       cache?.put(row.key, shape.isHot(row) ? list : null);
       this.#sql.loaded.set(row, list);
     }
-    for (const { sql, params } of updateStatements(table, columns, changes)) {
+    for (const { sql, params } of updateStatements(shape, changes)) {
       this.#sql.runText(`${table}.save`, sql, params);
     }
   }
@@ -118,12 +119,20 @@ export class Access {
 
   /** Inserts rows and gives their keys: one statement of one writer numbers its rows without a gap. */
   insertKeyed<Row extends object>(
-    table: string,
+    shape: Shape<Row>,
     columns: readonly Column<Row>[],
     rows: readonly Row[],
   ): number[] {
-    this.insertAll(table, columns, rows);
+    this.insertAll(shape.table, columns, rows);
     const last = this.one<{ key: number }>('rows.last_key')?.key ?? 0;
-    return rows.map((_, index) => last - rows.length + 1 + index);
+    const cache = this.#sql.caches?.[shape.table];
+    return rows.map((row, index) => {
+      const key = last - rows.length + 1 + index;
+      const list = shape.toList(row);
+      list[KEY] = key;
+      this.#sql.loaded.set(row, list);
+      cache?.put(key, list);
+      return key;
+    });
   }
 }

@@ -1,8 +1,11 @@
 /** What decides about the next hand-out, in SQLite: queues, claimable rows, timers, cursors. */
 import { invariant } from '../../base/invariant.ts';
+import { groupAlike } from '../row-groups.ts';
 import type { CursorRow, TimerRow } from '../rows.ts';
 import type { ClaimableRow, QueueRow, Tx } from '../store.ts';
 import type { Access } from './access.ts';
+
+const CLAIMABLE_COLUMNS = ['queue_key', 'rank', 'task_key', 'run_key'] as const;
 
 /** Operations on queues. */
 export function queues(access: Access): Tx['queues'] {
@@ -20,16 +23,13 @@ export function queues(access: Access): Tx['queues'] {
 /** Operations on what can be claimed. */
 export function claimable(access: Access): Tx['claimable'] {
   return {
-    add: async (list) =>
-      access.many(
-        'claimable.add',
-        list.map((row) => [row.queue_key, row.rank, row.task_key, row.run_key]),
-      ),
-    remove: async (list) =>
-      access.many(
-        'claimable.remove',
-        list.map((row) => [row.queue_key, row.rank, row.task_key]),
-      ),
+    add: async (list) => access.insertAll('claimable', CLAIMABLE_COLUMNS, list, true),
+    remove: async (list) => {
+      for (const rows of groupAlike(list, ({ queue_key, rank }) => `${queue_key} ${rank}`, 1)) {
+        const { queue_key = 0, rank = 0 } = rows[0] ?? {};
+        access.run('claimable.remove', JSON.stringify(rows.map((row) => row.task_key)), queue_key, rank);
+      }
+    },
     peek: async (queues, limit) => peek(access, queues, limit),
     ofRun: async (run_key, queues, limit) => {
       const wanted = queues === 'all' ? null : JSON.stringify(queues);
@@ -76,7 +76,11 @@ export function cursors(access: Access): Tx['cursors'] {
 function peek(access: Access, queues: readonly number[] | 'all', limit: number): ClaimableRow[] {
   const filled = access.rows<{ key: number }>('claimable.queues').map((row) => row.key);
   const wanted = queues === 'all' ? filled : filled.filter((key) => queues.includes(key));
-  const found = wanted.flatMap((key) => access.rows<ClaimableRow>('claimable.peek', key, limit));
+  const found = wanted.flatMap((key) => access.listed(toClaimableRow, 'claimable.peek', key, limit));
   if (wanted.length <= 1) return found;
   return found.sort((a, b) => a.rank - b.rank || a.task_key - b.task_key).slice(0, limit);
+}
+
+function toClaimableRow([queue_key, rank, task_key, run_key]: readonly unknown[]): ClaimableRow {
+  return { queue_key, rank, task_key, run_key } as ClaimableRow;
 }

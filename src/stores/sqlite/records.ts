@@ -1,6 +1,7 @@
 /** Everything that is only looked up, in SQLite: workflows, events, context snapshots, idempotency records, workers. */
 import { RelayError } from '../../base/errors.ts';
 import { EVENT_COLUMNS } from '../columns.ts';
+import { groupAlike } from '../row-groups.ts';
 import type {
   ContextRow,
   EventRow,
@@ -12,6 +13,9 @@ import type {
 } from '../rows.ts';
 import type { Tx } from '../store.ts';
 import type { Access } from './access.ts';
+
+/** Events that say the same are worth a statement of their own from this many on. */
+const ALIKE_MIN = 8;
 
 /** Operations on workflows. */
 export function workflows(access: Access): Tx['workflows'] {
@@ -27,7 +31,10 @@ export function workflows(access: Access): Tx['workflows'] {
 /** Operations on events. */
 export function events(access: Access): Tx['events'] {
   return {
-    append: async (list) => access.insertAll('events', EVENT_COLUMNS, list),
+    append: async (list) => {
+      for (const alike of groupAlike(list, ({ data }) => data, ALIKE_MIN))
+        access.insertAll('events', EVENT_COLUMNS, alike);
+    },
     page: async ({ after: cursor, run_key, types, limit }) => {
       const after = cursor === undefined ? 0 : parseCursor(cursor);
       const wanted = types === undefined ? null : JSON.stringify(types);

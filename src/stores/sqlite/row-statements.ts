@@ -4,6 +4,7 @@
  * Tables and columns come from the code, never from a user.
  */
 import { type ChangedRow, type ChangeGroup, groupChanges, splitColumns } from '../row-groups.ts';
+import type { RowShape } from '../row-shapes.ts';
 import type { SqlValue } from './driver.ts';
 
 /** A statement and its parameters. */
@@ -14,7 +15,7 @@ export interface RowStatement {
 
 type Column<Row> = keyof Row & string;
 
-/** An insert of rows in their order. */
+/** An insert of rows in their order: a list is read from its beginning. */
 export function insertStatement<Row extends object>(
   table: string,
   columns: readonly Column<Row>[],
@@ -25,20 +26,19 @@ export function insertStatement<Row extends object>(
   const values = shared.map((column) => (rows[0]?.[column] ?? null) as SqlValue);
   const places = [
     ...shared.map((_, index) => `?${index + 2}`),
-    ...own.map((_, index) => `j.value ->> ${index}`),
+    ...own.map((_, index) => (own.length === 1 ? 'j.value' : `j.value ->> ${index}`)),
   ];
   const verb = isIgnoring ? 'insert or ignore' : 'insert';
-  const sql = `${verb} into ${table} (${[...shared, ...own].join(', ')}) select ${places.join(', ')} from json_each(?1) j order by j.key`;
+  const sql = `${verb} into ${table} (${[...shared, ...own].join(', ')}) select ${places.join(', ')} from json_each(?1) j`;
   return { sql, params: [listOf(rows, own), ...values] };
 }
 
 /** Updates that write only the changed columns of each row; rows with the same changed columns go together. */
 export function updateStatements(
-  table: string,
-  columns: readonly string[],
+  { table, columns, changing }: Pick<RowShape<never>, 'table' | 'columns' | 'changing'>,
   rows: readonly ChangedRow[],
 ): readonly RowStatement[] {
-  return groupChanges(rows).map((group) => update(table, columns, group));
+  return groupChanges(rows, changing).map((group) => update(table, columns, group));
 }
 
 function update(table: string, columns: readonly string[], { rows, shared, own }: ChangeGroup): RowStatement {
@@ -56,5 +56,7 @@ function update(table: string, columns: readonly string[], { rows, shared, own }
 }
 
 function listOf<Row extends object>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
+  const [only, ...more] = columns;
+  if (only !== undefined && more.length === 0) return JSON.stringify(rows.map((row) => row[only]));
   return JSON.stringify(rows.map((row) => columns.map((column) => row[column])));
 }

@@ -15,7 +15,7 @@ export function runs(access: Access): Tx['runs'] {
   return {
     byKeys: async (keys) => access.byKeys(SHAPE, 'runs.by_keys', keys),
     byId: async (id) => list('runs.by_id', id)[0] ?? null,
-    insert: async (added) => access.insertKeyed('runs', RUN_NEW, added),
+    insert: async (added) => access.insertKeyed(SHAPE, RUN_NEW, added),
     save: async (changed) => access.save(SHAPE, changed),
     list: async ({ before, status, workflow_name, label, limit }) =>
       list(

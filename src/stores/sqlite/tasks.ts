@@ -1,4 +1,5 @@
 /** Task runs and their edges in SQLite. */
+import { isTerminal } from '../../domain/states.ts';
 import { TASK_NEW, toTaskRow } from '../columns.ts';
 import { TASK_SHAPE } from '../row-shapes.ts';
 import type { TaskRow } from '../rows.ts';
@@ -8,7 +9,7 @@ import type { SqlValue } from './driver.ts';
 
 const SHAPE: Shape<TaskRow> = {
   ...TASK_SHAPE,
-  isHot: (task) => task.in_queue === 1 || task.lease_id !== null,
+  isHot: (task) => !isTerminal(task.status),
 };
 
 /** Operations on task runs. */
@@ -25,7 +26,7 @@ export function tasks(access: Access): Tx['tasks'] {
     byId: async (id) => list('tasks.by_id', id)[0] ?? null,
     byTaskIds: async (run_key, ids) => list('tasks.by_task_ids', run_key, JSON.stringify(ids)),
     ofRun: async (run_key, { after, limit }) => list('tasks.of_run', run_key, after, limit),
-    insert: async (added) => access.insertKeyed('task_runs', TASK_NEW, added),
+    insert: async (added) => access.insertKeyed(SHAPE, TASK_NEW, added),
     save: async (changed) => access.save(SHAPE, changed),
     childrenOf: async (parents, { after, limit }) =>
       edges('tasks.children_of', JSON.stringify(parents), after, limit),
