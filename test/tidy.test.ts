@@ -77,6 +77,7 @@ const ONE_DIALECT_ONLY: Readonly<Record<string, string>> = {
   'cursors.first_of_runs': 'Postgres: row locks',
   'tasks.children_rows': 'Postgres: saves a round trip',
   'leases.add': 'Postgres: a side table instead of a partial index',
+  'leases.change': 'Postgres: a side table instead of a partial index',
   'leases.remove': 'Postgres: a side table instead of a partial index',
   'marks.add': 'Postgres: a side table instead of partial indexes',
   'marks.remove': 'Postgres: a side table instead of partial indexes',

@@ -48,6 +48,7 @@ const HOT_STATEMENTS = [
   'attempts.acknowledge',
   'artifacts.find',
   'leases.add',
+  'leases.change',
   'leases.remove',
   'marks.remove',
   'events.page_of_run',

@@ -158,9 +158,16 @@ limit $1;
 -- name: leases.add
 insert into leases (task_key, expires_at, worker, claim_id)
 select u.task_key, u.expires_at, u.worker, u.claim_id
-from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[]) u (task_key, expires_at, worker, claim_id)
-on conflict (task_key) do update set
-  expires_at = excluded.expires_at, worker = excluded.worker, claim_id = excluded.claim_id;
+from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[]) u (task_key, expires_at, worker, claim_id);
+
+-- name: leases.change
+update leases l set expires_at = u.expires_at, worker = u.worker, claim_id = u.claim_id
+from (
+  select x.place, w.expires_at, w.worker, w.claim_id
+  from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[]) w (task_key, expires_at, worker, claim_id)
+  cross join lateral (select ctid as place from leases where task_key = w.task_key offset 0) x
+) u
+where l.ctid = u.place;
 
 -- name: leases.remove
 delete from leases where task_key = any ($1::bigint[]);

@@ -1,6 +1,7 @@
 /** Everything that is only looked up, in Postgres: workflows, events, context snapshots, idempotency records, workers. */
 import { RelayError } from '../../base/errors.ts';
 import { EVENT_COLUMNS } from '../columns.ts';
+import { groupAlike } from '../row-groups.ts';
 import type {
   ContextRow,
   EventRow,
@@ -12,6 +13,9 @@ import type {
 } from '../rows.ts';
 import type { Tx } from '../store.ts';
 import type { Access } from './access.ts';
+
+/** Events that say the same are worth a statement of their own from this many on. */
+const ALIKE_MIN = 32;
 
 /** Operations on workflows. */
 export function workflows({ transaction }: Access): Tx['workflows'] {
@@ -28,7 +32,10 @@ export function workflows({ transaction }: Access): Tx['workflows'] {
 export function events(access: Access): Tx['events'] {
   const { transaction } = access;
   return {
-    append: async (rows) => access.insert('events', EVENT_COLUMNS, rows),
+    append: async (rows) => {
+      for (const alike of groupAlike(rows, ({ data }) => data, ALIKE_MIN))
+        access.insert('events', EVENT_COLUMNS, alike);
+    },
     page: async ({ after, run_key, types, limit }) => {
       const [xid, seq] = after === undefined ? ['0', 0] : parseCursor(after);
       const wanted = types ?? null;

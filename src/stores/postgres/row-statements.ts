@@ -29,7 +29,7 @@ function placed(column: string, place: string): string {
   return column === 'inline' ? `convert_to(${place}, 'UTF8')` : place;
 }
 
-/** An insert of rows in their order; what follows it (`returning …`, `on conflict …`) is the caller's. */
+/** An insert of rows in their order, in which arrays are read; what follows it (`returning …`, `on conflict …`) is the caller's. */
 export function insertStatement<Row extends object>(
   table: string,
   columns: readonly Column<Row>[],
@@ -49,7 +49,7 @@ export function insertStatement<Row extends object>(
   const arrays = own.length === 0 ? shared.slice(0, 1) : own;
   const unnested = arrays.map((column, index) => `$${shared.length + index + 1}::${typeOf(column)}[]`);
   const places = own.map((column) => placed(column, `u.${column}`));
-  const text = `insert into ${table} (${names}) select ${[...constants, ...places].join(', ')} from unnest(${unnested.join(', ')}) with ordinality u (${[...arrays, 'place'].join(', ')}) order by u.place ${tail}`;
+  const text = `insert into ${table} (${names}) select ${[...constants, ...places].join(', ')} from unnest(${unnested.join(', ')}) u (${arrays.join(', ')}) ${tail}`;
   const lists = arrays.map((column) => arrayLiteral(rows.map((row) => row[column])));
   return { text, params: [...values, ...lists] };
 }

@@ -35,6 +35,7 @@ export interface TaskTraces {
 /** Starts with nothing. */
 export function traceTask(): TaskTraces {
   const leased: List[] = [];
+  const extended: List[] = [];
   const freed: number[] = [];
   const marked: { readonly kind: string; readonly list: List }[] = [];
   const unmarked = new Map<string, number[]>();
@@ -43,8 +44,9 @@ export function traceTask(): TaskTraces {
       const hadLease = before !== undefined && before[LEASE_ID] !== null;
       if (after[LEASE_ID] === null) {
         if (hadLease) freed.push(after[KEY] as number);
-      } else if (before?.[LEASE_ID] !== after[LEASE_ID] || before?.[EXPIRES_AT] !== after[EXPIRES_AT])
-        leased.push(after);
+      } else if (!hadLease) leased.push(after);
+      else if (before[LEASE_ID] !== after[LEASE_ID] || before[EXPIRES_AT] !== after[EXPIRES_AT])
+        extended.push(after);
       for (const kind of MARK_NAMES) {
         const isMarked = MARKS[kind]?.(after) === true;
         const wasMarked = before !== undefined && MARKS[kind]?.(before) === true;
@@ -58,10 +60,12 @@ export function traceTask(): TaskTraces {
     },
     write(transaction) {
       if (freed.length > 0) transaction.later('leases.remove', freed);
-      if (leased.length > 0) {
-        const column = (index: number): never[] => leased.map((list) => list[index] as never);
-        transaction.later('leases.add', ...[KEY, EXPIRES_AT, LEASED_BY, CLAIM_ID].map(column));
-      }
+      const write = (name: string, lists: readonly List[]): void => {
+        const column = (index: number): never[] => lists.map((list) => list[index] as never);
+        if (lists.length > 0) transaction.later(name, ...[KEY, EXPIRES_AT, LEASED_BY, CLAIM_ID].map(column));
+      };
+      write('leases.add', leased);
+      write('leases.change', extended);
       for (const [kind, keys] of unmarked) transaction.later('marks.remove', kind, keys);
       if (marked.length > 0) {
         transaction.later(
