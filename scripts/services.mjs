@@ -5,16 +5,18 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 
 const POSTGRES_BIN = '/usr/lib/postgresql/15/bin';
+const REDIS_BIN = '/usr/bin';
+const RABBITMQ_BIN = '/usr/lib/rabbitmq/bin';
 const POLICY = '/usr/sbin/policy-rc.d';
 
-/** The folder of PostgreSQL's programs, or the reason why there is none. */
-export function ensurePostgres() {
-  if (existsSync(`${POSTGRES_BIN}/initdb`)) return { bin: POSTGRES_BIN };
-  const reason = install(['postgresql-15']);
-  if (reason !== null) return { reason: `PostgreSQL 15 is not installed: ${reason}` };
-  return existsSync(`${POSTGRES_BIN}/initdb`)
-    ? { bin: POSTGRES_BIN }
-    : { reason: `PostgreSQL 15 was installed, but not to ${POSTGRES_BIN}` };
+/** The folder of a service's programs, or the reason why there is none. */
+function ensure({ title, bin, program, packages }) {
+  if (existsSync(`${bin}/${program}`)) return { bin };
+  const reason = install(packages);
+  if (reason !== null) return { reason: `${title} is not installed: ${reason}` };
+  return existsSync(`${bin}/${program}`)
+    ? { bin }
+    : { reason: `${title} was installed, but not to ${bin}` };
 }
 
 /** Installs Debian packages so that they start no daemons of their own; null when all went well. */
@@ -29,13 +31,23 @@ function install(packages) {
   return status === 0 ? null : (stderr.trim().split('\n').at(-1) ?? 'apt-get failed');
 }
 
-const SERVICES = { postgres: ensurePostgres };
+const SERVICES = {
+  postgres: { title: 'PostgreSQL 15', bin: POSTGRES_BIN, program: 'initdb', packages: ['postgresql-15'] },
+  redis: { title: 'Redis', bin: REDIS_BIN, program: 'redis-server', packages: ['redis-server'] },
+  rabbitmq: {
+    title: 'RabbitMQ',
+    bin: RABBITMQ_BIN,
+    program: 'rabbitmq-server',
+    packages: ['rabbitmq-server'],
+  },
+};
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const wanted = process.argv.slice(2);
   const names = wanted.length > 0 ? wanted : Object.keys(SERVICES);
   for (const name of names) {
-    const found = SERVICES[name]?.() ?? { reason: `there is no service \`${name}\`` };
+    const service = SERVICES[name];
+    const found = service === undefined ? { reason: `there is no service \`${name}\`` } : ensure(service);
     console.log(JSON.stringify({ service: name, ...found }));
   }
 }

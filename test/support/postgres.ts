@@ -23,8 +23,13 @@ export interface PostgresServer {
   remove(): void;
 }
 
+/** No syncing, because nobody pulls the plug on a test. Autovacuum's transactions would hold event readers back at moments that no test can know. */
+const TEST_SETTINGS = '-c fsync=off -c full_page_writes=off -c autovacuum=off';
+
 /** Installs what is missing and starts a server, or tells why that is not possible. */
-export async function startPostgres(): Promise<PostgresServer | { readonly reason: string }> {
+export async function startPostgres(
+  settings = TEST_SETTINGS,
+): Promise<PostgresServer | { readonly reason: string }> {
   const { stdout } = spawnSync(process.execPath, ['scripts/services.mjs', 'postgres'], {
     cwd: ROOT,
     encoding: 'utf8',
@@ -51,15 +56,11 @@ export async function startPostgres(): Promise<PostgresServer | { readonly reaso
   const db = join(folder, 'db');
   run('initdb', '-D', db, '-A', 'trust', '-U', 'postgres', '--no-sync', '-E', 'UTF8', '--locale=C');
   const port = await freePort();
-  // Autovacuum is off: its transactions would hold event readers back at moments that no test can know.
-  const settings = [
-    `-p ${port} -k ${folder} -c listen_addresses=127.0.0.1 -c max_connections=200`,
-    '-c fsync=off -c full_page_writes=off -c autovacuum=off',
-  ].join(' ');
+  const options = `-p ${port} -k ${folder} -c listen_addresses=127.0.0.1 -c max_connections=200 ${settings}`;
   const control = (...args: readonly string[]): void => run('pg_ctl', '-D', db, '-w', '-s', ...args);
   const server: PostgresServer = {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
-    start: () => control('-l', join(folder, 'log'), '-o', settings, 'start'),
+    start: () => control('-l', join(folder, 'log'), '-o', options, 'start'),
     stop: (mode = 'fast') => control('-m', mode, 'stop'),
     remove: () => {
       try {
@@ -126,7 +127,8 @@ function logOf(folder: string): string {
   }
 }
 
-function freePort(): Promise<number> {
+/** A port that nobody listens on. */
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once('error', reject);
