@@ -18,6 +18,8 @@ export interface ClaimRequest {
   readonly claim_id: string | null;
   /** Only tasks of this run. */
   readonly run_key: number | null;
+  /** Whether to look into the queue, or take only what this very transaction makes claimable. */
+  readonly probes: boolean;
 }
 
 /** The longest attempt when a task does not say (SPEC S14.6). */
@@ -57,7 +59,7 @@ export async function claim(work: Work, request: ClaimRequest): Promise<TaskRow[
 async function findCandidates(work: Work, request: ClaimRequest, limit: number): Promise<TaskRow[]> {
   const fresh = work.newlyClaimable().filter((task) => fits(task, request));
   // Rows taken out earlier in this work still stand in the table, so that many more are read.
-  const stored = await peek(work, request, limit + work.queueRemovals);
+  const stored = request.probes ? await peek(work, request, limit + work.queueRemovals) : [];
   const tasks = await work.tasks(stored.map((row) => row.task_key));
   const all = [...new Set([...tasks, ...fresh])].filter(
     (task) => task.status === 'QUEUED' && task.in_queue === 1,

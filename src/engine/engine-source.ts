@@ -58,6 +58,8 @@ export class EngineSource implements WorkSource {
   readonly #outputs = new Map<string, OutputSpec | null>();
   #queues: readonly QueueRow[] = [];
   #queuesMark = -1;
+  /** The moment of `queued` at which the queue had less than was asked for, and until when that is believed. */
+  #dry = { mark: -1, until: 0 };
 
   constructor(context: EngineContext, options: SourceOptions) {
     this.#context = context;
@@ -70,11 +72,12 @@ export class EngineSource implements WorkSource {
     const settlements = await this.#prepareAll(request.settlements);
     for (let hasWaited = false; ; hasWaited = true) {
       const mark = this.#context.queued.mark();
-      const claim = request.limit > 0 ? await this.#claimRequest(request) : null;
+      const claim = request.limit > 0 ? await this.#claimRequest(request, mark) : null;
       // Whoever named a claim and has stopped waiting repeats it elsewhere; leases taken here now would be nobody's.
       const isNamed = claim !== null && claim.claim_id !== null;
       if (hasWaited && isNamed && request.signal.aborted) return { results: [], leases: [] };
       const { results, leased } = await this.#context.committer.tick({ settlements, claim });
+      if (claim?.probes === true && leased.length < claim.limit) this.#noteDry(mark);
       for (const { lease_id } of request.settlements) this.#outputs.delete(lease_id);
       // Tasks that a completion brought along may be of a kind that was not there before.
       if (request.settlements.some((each) => each.kind === 'complete' && each.enqueue !== undefined))
@@ -143,17 +146,32 @@ export class EngineSource implements WorkSource {
   }
 
   /** The queues that this worker can serve. They are few; a new one shows after a moment. */
-  async #claimRequest({ limit, claim_id = null, start = true }: NextRequest): Promise<ClaimRequest> {
+  async #claimRequest(request: NextRequest, mark: number): Promise<ClaimRequest> {
+    const { limit, claim_id = null, start = true } = request;
     const { worker, handlers, lease_ms, run_key, fit = {} } = this.#options;
     if (this.#queuesMark !== this.#context.queues.mark()) {
       this.#queuesMark = this.#context.queues.mark();
+      this.#dry.mark = -1;
       this.#queues = await this.#context.store.read((tx) => tx.queues.all());
     }
     const fitting = this.#queues.filter(
       (queue) => handlers.includes(queue.handler) && fitsWorker(queue.worker, fit),
     );
     const queues = fitting.map((queue) => queue.key);
-    return { worker, limit, queues, lease_ms, start, claim_id, run_key };
+    const probes = request.settlements.length === 0 || !this.#isDry(mark);
+    return { worker, limit, queues, lease_ms, start, claim_id, run_key, probes };
+  }
+
+  /**
+   * A queue that was empty, with nothing put into it since, is not looked into by a worker that is busy: in Postgres the look costs a
+   * round trip and walks over every row that is gone and cannot be removed yet. What others put there is noticed by the watcher.
+   */
+  #isDry(mark: number): boolean {
+    return this.#dry.mark === mark && this.#context.clock.monotonic() < this.#dry.until;
+  }
+
+  #noteDry(mark: number): void {
+    this.#dry = { mark, until: this.#context.clock.monotonic() + IDLE_POLL_MS };
   }
 
   /** A template that fails settles its attempt at once; the worker never sees it. */

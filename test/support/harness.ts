@@ -149,6 +149,7 @@ export class Harness {
       start: false,
       claim_id: null,
       run_key: null,
+      probes: true,
       ...request,
     };
     const { leased } = await this.engine.context.committer.tick({ settlements: [], claim });
