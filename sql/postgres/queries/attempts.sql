@@ -69,16 +69,23 @@ from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[])
 order by u.place;
 
 -- name: logs.page
+-- By the index that starts with the task, never along the primary key: see tasks.sql.
 select key, attempt, at, stream, text
 from attempt_logs
-where task_key = $1 and key > $2
-order by key
+where task_key between $1 and $1 and key > $2
+order by task_key, key
 limit $3;
 
 -- name: logs.page_of_run
+-- Task by task, so that the logs of other runs are not walked over.
 select l.key, t.id as task_run_id, t.task_id, l.attempt, l.at, l.stream, l.text
-from attempt_logs l
-join task_runs t on t.key = l.task_key
-where t.run_key = $1 and l.key > $2
+from (select key, id, task_id from task_runs where run_key between $1 and $1 offset 0) t
+cross join lateral (
+  select task_key, key, attempt, at, stream, text
+  from attempt_logs
+  where task_key between t.key and t.key and key > $2
+  order by task_key, key
+  limit $3
+) l
 order by l.key
 limit $3;

@@ -1,5 +1,7 @@
 -- Task runs and the edges between them. `save` and `insert` are built from the columns.
 -- Rows are looked up from a side table one by one (`offset 0` keeps it so), whatever the planner believes about its size.
+-- Tasks of a run are found by `run_key between $1 and $1`: after `run_key = $1` the order by key alone would do, and a planner that
+-- has seen few runs, or large ones, would then walk the primary key over the tasks of everybody.
 
 -- define: task_row
   key, id, run_key, task_id, map_index, status, waiting_for, reason, undecided, is_plain, is_finally,
@@ -19,11 +21,11 @@ select :task_row: from task_runs where id = $1;
 -- name: tasks.by_task_ids
 select :task_row:
 from task_runs
-where run_key = $1 and task_id = any ($2::text[])
-order by key;
+where run_key between $1 and $1 and task_id = any ($2::text[])
+order by run_key, key;
 
 -- name: tasks.of_run
-select :task_row: from task_runs where run_key = $1 and key > $2 order by key limit $3;
+select :task_row: from task_runs where run_key between $1 and $1 and key > $2 order by run_key, key limit $3;
 
 -- name: tasks.children_of
 -- Ordered by child, so that a cursor can go on after the last one it has seen.
@@ -64,8 +66,8 @@ on conflict do nothing;
 -- name: tasks.unfinished
 select :task_row:
 from task_runs
-where run_key = $1 and key > $2 and status not in ('SUCCESS', 'FAILED', 'CANCELLED', 'SKIPPED')
-order by key
+where run_key between $1 and $1 and key > $2 and status not in ('SUCCESS', 'FAILED', 'CANCELLED', 'SKIPPED')
+order by run_key, key
 limit $3;
 
 -- name: tasks.ready
