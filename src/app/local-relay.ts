@@ -80,7 +80,7 @@ export class LocalRelay {
       store,
       blobs: new FileBlobStore(join(resolve(options.cwd, options.data), 'blobs')),
       handlers: new Map([...BUILT_IN_HANDLERS, ...own.map((handler) => [handler.name, handler] as const)]),
-      clock: this.#clock,
+      clock: store.clock,
       random: Math.random,
       logger: this.logger,
       secret: (name) => options.env[name],

@@ -3,6 +3,7 @@
  * of the same rows are ordered. Everything takes and returns sets of rows; a store decides nothing (that is the engine's and
  * the domain's work), it makes changes durable and finds rows fast.
  */
+import type { Clock } from '../base/clock.ts';
 import type {
   ArtifactRow,
   AttemptRow,
@@ -212,6 +213,8 @@ export interface Tx {
 export interface Store {
   /** `sqlite:/path` or a URL without its password, for messages. */
   readonly description: string;
+  /** The time that all processes on this store agree on: leases and timers are reckoned by it. */
+  readonly clock: Clock;
   /** Brings the schema up to date; refuses one that this build does not understand. */
   migrate(): Promise<{ applied: readonly string[] }>;
   /** One transaction. Transactions of one store run one after another within a process. */

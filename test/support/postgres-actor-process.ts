@@ -18,12 +18,13 @@ let jumpedMs = 0;
 let isResting = false;
 /** The machine's clocks, and a wall clock that can be set. */
 const clock: Clock = { now: () => systemClock.now() + jumpedMs, monotonic: systemClock.monotonic };
-const store = new PostgresStore({ url });
+const store = new PostgresStore({ url, clock });
+await store.migrate();
 const engine = new Engine({
   store,
   blobs: new FileBlobStore(join(tmpdir(), 'relay-no-blobs')),
   handlers: BUILT_IN_HANDLERS,
-  clock,
+  clock: store.clock,
   random: Math.random,
   logger: createLogger({ level: 'error', clock, write: (line) => process.stderr.write(line) }),
   secret: () => undefined,

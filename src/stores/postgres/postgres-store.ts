@@ -5,11 +5,13 @@
  */
 import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { type Clock, systemClock } from '../../base/clock.ts';
 import { RelayError } from '../../base/errors.ts';
 import { readStatements } from '../statements.ts';
 import type { Store, Tx } from '../store.ts';
 import type { Command } from './batch.ts';
 import { Connections } from './connections.ts';
+import { DatabaseClock } from './database-clock.ts';
 import { migrate } from './migrate.ts';
 import { isConnectionLost, isWorthRepeating, toStoreError } from './postgres-errors.ts';
 import { createTx } from './postgres-tx.ts';
@@ -26,16 +28,25 @@ const REPEAT_PAUSE_MAX_MS = 20;
 const DOUBT_MS = 5_000;
 const DOUBT_PAUSE_MS = 50;
 
+const LOOK: Command = {
+  name: 'look',
+  text: 'select pg_current_snapshot()::text, extract(epoch from clock_timestamp())::float8 * 1000',
+  params: [],
+};
+
 /** What a store is opened with. */
 export interface PostgresOptions {
   readonly url: string;
   /** Called before every statement of a write transaction, and with `begin` and `commit`; tests stop the world there. */
   readonly onStatement?: (name: string) => void;
+  /** The machine's clocks; tests set them. */
+  readonly clock?: Clock;
 }
 
 /** A store in one Postgres database. */
 export class PostgresStore implements Store {
   readonly description: string;
+  readonly clock: DatabaseClock;
   readonly #connections: Connections;
   readonly #hygiene: QueueHygiene;
   readonly #texts = readStatements('postgres');
@@ -47,15 +58,18 @@ export class PostgresStore implements Store {
   #snapshot = '';
   #changes = 0;
 
-  constructor({ url, onStatement }: PostgresOptions) {
+  constructor({ url, onStatement, clock }: PostgresOptions) {
     this.description = describe(url);
+    this.clock = new DatabaseClock(clock ?? systemClock);
     this.#onStatement = onStatement ?? (() => {});
     this.#connections = new Connections(url);
     this.#hygiene = new QueueHygiene(this.#connections);
   }
 
   async migrate(): Promise<{ applied: readonly string[] }> {
-    return this.#told(() => this.#connections.withClient(migrate));
+    const migrated = await this.#told(() => this.#connections.withClient(migrate));
+    await this.#look();
+    return migrated;
   }
 
   write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
@@ -72,13 +86,22 @@ export class PostgresStore implements Store {
 
   /** Postgres numbers transactions, and the picture of which are over changes with every commit of anybody. */
   async changeMark(): Promise<number> {
-    const text = 'select pg_current_snapshot()::text';
-    const [[[snapshot] = []] = []] = await this.#told(() =>
-      this.#connections.withReader((session) => session.send([{ name: text, text, params: [] }])),
-    );
+    const snapshot = await this.#look();
     if (snapshot !== this.#snapshot) this.#changes += 1;
-    this.#snapshot = snapshot as string;
+    this.#snapshot = snapshot;
     return this.#changes;
+  }
+
+  /** Asks for the picture of transactions, and sets the clock by the way. */
+  #look(): Promise<string> {
+    return this.#told(() =>
+      this.#connections.withReader(async (session) => {
+        const askedAt = this.clock.monotonic();
+        const [[[snapshot, now] = []] = []] = await session.send([LOOK]);
+        this.clock.set(now as number, askedAt);
+        return snapshot as string;
+      }),
+    );
   }
 
   async backup(): Promise<void> {

@@ -3,6 +3,7 @@
  * never sees half a transaction. Transactions of this process queue up here; other processes are waited for.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { systemClock } from '../../base/clock.ts';
 import { RelayError } from '../../base/errors.ts';
 import { readStatements } from '../statements.ts';
 import type { Store, Tx } from '../store.ts';
@@ -29,6 +30,8 @@ export interface SqliteOptions {
 /** A store in one SQLite file. */
 export class SqliteStore implements Store {
   readonly description: string;
+  /** Processes on one file are on one machine, and share its clock. */
+  readonly clock = systemClock;
   readonly #path: string;
   readonly #writer: Driver;
   #reader: Connection | null = null;
