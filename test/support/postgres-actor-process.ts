@@ -14,6 +14,7 @@ import type { Deeds, Order, Told } from './actors.ts';
 import { canonical } from './harness.ts';
 
 const [url = '', leaseMs = '30000'] = process.argv.slice(2);
+const LATE = ['RUN_TERMINAL', 'NOT_FOUND'];
 let jumpedMs = 0;
 let isResting = false;
 /** The machine's clocks, and a wall clock that can be set. */
@@ -105,14 +106,14 @@ async function churn(width: number): Promise<number> {
   return started;
 }
 
-/** Cancels whatever runs, newest first, until it has done so many times; a run that was quicker counts as well. */
+/** Cancels whatever runs, newest first, until it has done so many times; a run that was quicker, or is pruned, counts as well. */
 async function cancelAll(count: number): Promise<number> {
   let rounds = 0;
   while (rounds < count) {
     const runs = await store.read((tx) => tx.runs.list({ status: 'RUNNING', limit: 20 }));
     const outcomes = await Promise.allSettled(runs.map(({ id }) => engine.cancelRun(id, 'actor')));
     for (const outcome of outcomes)
-      if (outcome.status === 'rejected' && toRelayError(outcome.reason).code !== 'RUN_TERMINAL')
+      if (outcome.status === 'rejected' && !LATE.includes(toRelayError(outcome.reason).code))
         throw outcome.reason;
     rounds += runs.length;
   }
