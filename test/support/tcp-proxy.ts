@@ -9,12 +9,18 @@ export interface TcpProxy {
   readonly port: number;
   /** Cuts the next connection on which the client sends this word; resolves when it has happened. */
   cutAt(word: string, when: Cut): Promise<void>;
+  /** Swallows everything from now on, in both directions, and closes nothing. */
+  freeze(): void;
+  /** Lets new connections through again; those that were frozen stay so. */
+  thaw(): void;
   close(): Promise<void>;
 }
 
 /** Starts a proxy to a local port. */
 export async function startProxy(target: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
+  let isFrozen = false;
+  const swallowed = new Set<Socket>();
   let plan: { word: string; when: Cut; done: () => void } | null = null;
   const server = createServer((client) => {
     const upstream = connect(target, '127.0.0.1');
@@ -28,7 +34,9 @@ export async function startProxy(target: number): Promise<TcpProxy> {
         upstream.end();
       });
     }
+    if (isFrozen) swallowed.add(client);
     client.on('data', (data) => {
+      if (swallowed.has(client)) return;
       const { word, when, done } = plan ?? {};
       if (word !== undefined && data.includes(word)) {
         plan = null;
@@ -49,7 +57,7 @@ export async function startProxy(target: number): Promise<TcpProxy> {
       upstream.write(data);
     });
     upstream.on('data', (data) => {
-      if (!isMuted) client.write(data);
+      if (!isMuted && !swallowed.has(client)) client.write(data);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -60,6 +68,13 @@ export async function startProxy(target: number): Promise<TcpProxy> {
       new Promise((resolve) => {
         plan = { word, when, done: resolve };
       }),
+    freeze: () => {
+      isFrozen = true;
+      for (const socket of sockets) swallowed.add(socket);
+    },
+    thaw: () => {
+      isFrozen = false;
+    },
     close: async () => {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

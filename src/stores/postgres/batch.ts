@@ -42,6 +42,7 @@ export class Batch implements Submittable {
   readonly #results: unknown[][][] = [];
   readonly #described = new Map<number, Prepared>();
   #rows: unknown[][] = [];
+  #stream: Connection['stream'] | null = null;
   #resolve: (results: readonly Lists[]) => void = () => {};
   #reject: (error: unknown) => void = () => {};
 
@@ -54,7 +55,14 @@ export class Batch implements Submittable {
     });
   }
 
+  /** Gives up on the connection: no answer has come for too long. */
+  cut(): void {
+    // Seen by the driver as a lost connection, which tells whoever uses it.
+    this.#stream?.destroy(new TypeError('timeout expired: no answer from the server'));
+  }
+
   submit(connection: Connection): void {
+    this.#stream = connection.stream;
     connection.stream.cork();
     const inBatch = new Set<string>();
     for (const { name, text, params } of this.#commands) {

@@ -11,9 +11,13 @@ const READERS_MAX = 4;
 const READER_IDLE_MS = 30_000;
 const AWAY_MIN_MS = 100;
 const AWAY_MAX_MS = 2_000;
+/** An idle connection whose other end is gone is found out in about twice this time. */
+const KEEP_ALIVE_MS = 10_000;
 /** Bounds for what a lost process could hold up: its statements, and its transaction between them. */
 const STATEMENT_TIMEOUT_MS = 30_000;
 const IDLE_IN_TRANSACTION_MS = 30_000;
+/** A server that lives answers, or gives the statement up, well within this; a network that swallows everything never does. */
+const ANSWER_TIMEOUT_MS = 60_000;
 
 /** With these the statements of sql/postgres have one plan each, however large or empty the tables are (docs/decisions/0005). */
 export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
@@ -31,19 +35,29 @@ export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
 /** Opens, hands out and replaces connections. */
 export class Connections {
   readonly #config: ClientConfig;
+  readonly #answerTimeoutMs: number;
   readonly #pool: Pool;
   readonly #readers = new WeakMap<ClientBase, Session>();
   #writer: { readonly client: Client; readonly session: Session } | null = null;
   #away: { readonly until: number; readonly waitMs: number; readonly error: unknown } | null = null;
 
-  constructor(connectionString: string) {
-    this.#config = {
+  constructor(connectionString: string, answerTimeoutMs = ANSWER_TIMEOUT_MS) {
+    this.#answerTimeoutMs = answerTimeoutMs;
+    const config: ClientConfig = {
       connectionString,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
       application_name: 'relay',
     };
-    this.#pool = new Pool({ ...this.#config, max: READERS_MAX, idleTimeoutMillis: READER_IDLE_MS });
+    this.#config = config;
+    // The pool would hold its own wait for a free connection against the same limit, and call a busy server gone.
+    class Reader extends Client {
+      constructor() {
+        super(config);
+      }
+    }
+    this.#pool = new Pool({ max: READERS_MAX, idleTimeoutMillis: READER_IDLE_MS, Client: Reader });
     // A reader that is lost, idle or not; whoever uses it hears of it, and the next one is opened when it is needed.
     this.#pool.on('error', () => {});
     this.#pool.on('connect', (client) => client.on('error', () => {}));
@@ -67,7 +81,7 @@ export class Connections {
     const client = await this.#reach(() => this.#pool.connect());
     let session = this.#readers.get(client);
     if (session === undefined) {
-      session = new Session(client, SESSION_SETTINGS);
+      session = this.#newSession(client);
       this.#readers.set(client, session);
     }
     try {
@@ -104,7 +118,11 @@ export class Connections {
       if (this.#writer?.client === client) this.#writer = null;
     });
     await client.connect();
-    return { client, session: new Session(client, SESSION_SETTINGS) };
+    return { client, session: this.#newSession(client) };
+  }
+
+  #newSession(client: ClientBase): Session {
+    return new Session(client, { settings: SESSION_SETTINGS, answerTimeoutMs: this.#answerTimeoutMs });
   }
 
   async #reach<T>(connect: () => Promise<T>): Promise<T> {

@@ -41,6 +41,8 @@ export interface PostgresOptions {
   readonly onStatement?: (name: string) => void;
   /** The machine's clocks; tests set them. */
   readonly clock?: Clock;
+  /** How long an answer is waited for before the connection counts as lost. */
+  readonly answerTimeoutMs?: number;
 }
 
 /** A store in one Postgres database. */
@@ -58,11 +60,11 @@ export class PostgresStore implements Store {
   #snapshot = '';
   #changes = 0;
 
-  constructor({ url, onStatement, clock }: PostgresOptions) {
+  constructor({ url, onStatement, clock, answerTimeoutMs }: PostgresOptions) {
     this.description = describe(url);
     this.clock = new DatabaseClock(clock ?? systemClock);
     this.#onStatement = onStatement ?? (() => {});
-    this.#connections = new Connections(url);
+    this.#connections = new Connections(url, answerTimeoutMs);
     this.#hygiene = new QueueHygiene(this.#connections);
   }
 

@@ -5,30 +5,42 @@ import { Batch, type Command, type Known, type Lists } from './batch.ts';
 /** Statements put together from changed columns that one connection keeps prepared; others are parsed each time. */
 const BUILT_MAX = 400;
 
+/** What a session is opened with. */
+export interface SessionOptions {
+  readonly settings: Readonly<Record<string, string>>;
+  /** How long a batch is waited for before the connection counts as lost. */
+  readonly answerTimeoutMs: number;
+}
+
 /** A connection that takes batches. */
 export class Session {
   readonly #client: ClientBase;
   readonly #known: Known = { prepared: new Map(), doubtful: new Set() };
-  readonly #settings: Readonly<Record<string, string>>;
+  readonly #options: SessionOptions;
   readonly #built = new Map<string, string>();
   #isSet = false;
 
-  constructor(client: ClientBase, settings: Readonly<Record<string, string>>) {
+  constructor(client: ClientBase, options: SessionOptions) {
     this.#client = client;
-    this.#settings = settings;
+    this.#options = options;
   }
 
   /** Runs statements in one round trip; the rows of each come back in order. */
   async send(commands: readonly Command[]): Promise<readonly Lists[]> {
-    if (!this.#isSet) await this.#send([settingsCommand(this.#settings)]);
+    if (!this.#isSet) await this.#send([settingsCommand(this.#options.settings)]);
     this.#isSet = true;
     return this.#send(commands);
   }
 
-  #send(commands: readonly Command[]): Promise<readonly Lists[]> {
+  async #send(commands: readonly Command[]): Promise<readonly Lists[]> {
     const batch = new Batch(commands, this.#known);
+    const timer = setTimeout(() => batch.cut(), this.#options.answerTimeoutMs);
     this.#client.query(batch);
-    return batch.done;
+    try {
+      return await batch.done;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** The column names of a statement that has run. */
