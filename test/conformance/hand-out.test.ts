@@ -1,6 +1,7 @@
 /** Who gets what and when: order, room, windows, claims that repeat, paused runs (SPEC S4.3, S4.4, S4.11). */
 import { expect, it } from 'vitest';
-import { CRASHED, LEASE_MS } from '../support/harness.ts';
+import type { Lease } from '../../src/worker/work-source.ts';
+import { CRASHED, Harness, LEASE_MS } from '../support/harness.ts';
 import { conformance, expectSound, refusal } from './suite.ts';
 
 conformance('handing out', (open) => {
@@ -273,5 +274,30 @@ conformance('handing out', (open) => {
     await h.start({ a: {}, b: { with: { value } } }, { inputs: { x: { default: 7 } } });
     await h.complete(await h.claimOne('a'), { n: '007' });
     expect((await h.claimOne('b')).config.value).toBe('007/SUCCESS/7/b/1/test');
+  });
+
+  // SPEC S4.4, reference "do not probe an empty queue"
+  it('a busy worker leaves a queue alone that was empty, but not for long', async () => {
+    const h = await open();
+    const other = new Harness(h.opened, { clock: h.clock });
+    const step = async (lease: Lease | undefined) => {
+      const settlements = [{ kind: 'complete', lease_id: lease?.lease_id ?? '', output: 1 } as const];
+      const { leases } = await h.source.next({ limit: 5, settlements, signal: AbortSignal.abort() });
+      return leases;
+    };
+    await h.start({ a: {}, b: { needs: 'a' }, c: { needs: 'b' } });
+    const [a] = await h.claim(5);
+    // As if by another process: nobody here hears of it.
+    await other.start({ x: {} });
+    const afterA = await step(a);
+    expect(afterA.map(({ task_id }) => task_id)).toEqual(['b']);
+    h.clock.advance(1_000);
+    const afterB = await step(afterA[0]);
+    expect(afterB.map(({ task_id }) => task_id)).toEqual(['c', 'x']);
+    // What this process puts there is seen at once, and so is everything by a worker that has nothing to do.
+    await h.start({ y: {} });
+    expect((await step(afterB[0])).map(({ task_id }) => task_id)).toEqual(['y']);
+    await other.start({ z: {} });
+    expect((await h.claim(5)).map(({ task_id }) => task_id)).toEqual(['z']);
   });
 });
