@@ -14,9 +14,7 @@ function ensure({ title, bin, program, packages }) {
   if (existsSync(`${bin}/${program}`)) return { bin };
   const reason = install(packages);
   if (reason !== null) return { reason: `${title} is not installed: ${reason}` };
-  return existsSync(`${bin}/${program}`)
-    ? { bin }
-    : { reason: `${title} was installed, but not to ${bin}` };
+  return existsSync(`${bin}/${program}`) ? { bin } : { reason: `${title} was installed, but not to ${bin}` };
 }
 
 /** Installs Debian packages so that they start no daemons of their own; null when all went well. */

@@ -14,9 +14,9 @@ import type { Deeds, Order, Told } from './actors.ts';
 import { canonical } from './harness.ts';
 
 const [url = '', leaseMs = '30000'] = process.argv.slice(2);
-const LATE = ['RUN_TERMINAL', 'NOT_FOUND'];
+const LATE = new Set<string>(['RUN_TERMINAL', 'NOT_FOUND']);
 let jumpedMs = 0;
-let isResting = false;
+const resting = new AbortController();
 /** The machine's clocks, and a wall clock that can be set. */
 const clock: Clock = { now: () => systemClock.now() + jumpedMs, monotonic: systemClock.monotonic };
 const store = new PostgresStore({ url, clock });
@@ -53,9 +53,7 @@ const DEEDS: { readonly [Deed in keyof Deeds]: (args: Deeds[Deed]) => Promise<un
   },
   drain: async ({ limit }) => drain(limit),
   churn: async ({ width }) => churn(width),
-  rest: async () => {
-    isResting = true;
-  },
+  rest: async () => resting.abort(),
   cancelAll: async ({ count }) => cancelAll(count),
 };
 
@@ -95,7 +93,7 @@ async function drain(limit: number): Promise<{ taken: string[]; refused: string[
 async function churn(width: number): Promise<number> {
   const workflow = await canonical({ name: 'churn', tasks: { a: {}, b: {}, c: { needs: ['a', 'b'] } } });
   let started = 0;
-  while (!isResting) {
+  while (!resting.signal.aborted) {
     const start = () => engine.startRun({ workflow }, { caller: 'actor' });
     await Promise.all(Array.from({ length: width }, start));
     started += width;
@@ -113,8 +111,7 @@ async function cancelAll(count: number): Promise<number> {
     const runs = await store.read((tx) => tx.runs.list({ status: 'RUNNING', limit: 20 }));
     const outcomes = await Promise.allSettled(runs.map(({ id }) => engine.cancelRun(id, 'actor')));
     for (const outcome of outcomes)
-      if (outcome.status === 'rejected' && !LATE.includes(toRelayError(outcome.reason).code))
-        throw outcome.reason;
+      if (outcome.status === 'rejected' && !LATE.has(toRelayError(outcome.reason).code)) throw outcome.reason;
     rounds += runs.length;
   }
   return rounds;
