@@ -20,6 +20,8 @@ const HOT_TABLES = new Set([
   'attempts',
   'artifacts',
   'timers',
+  'attempt_logs',
+  'context_snapshots',
 ]);
 const HOT_STATEMENTS = [
   'runs.by_keys',
@@ -39,6 +41,7 @@ const HOT_STATEMENTS = [
   'tasks.parents_of',
   'tasks.undecided',
   'tasks.by_claim',
+  'tasks.limbo',
   'claimable.peek',
   'claimable.peek_locked',
   'claimable.remove',
@@ -53,6 +56,10 @@ const HOT_STATEMENTS = [
   'marks.remove',
   'events.page_of_run',
   'logs.page',
+  'logs.page_of_run',
+  'contexts.of_run',
+  'runs.blobs',
+  'runs.remove_marks',
   'cursors.of_run',
 ];
 

@@ -22,10 +22,15 @@ values ($1, $2, $3, $4, $5, $6, $7, $8);
 
 -- name: contexts.of_run
 select c.id, r.id as run_id, t.id as task_run_id, c.parent_id, c.label, c.data, c.created_by, c.created_at
-from context_snapshots c
-join runs r on r.key = c.run_key
-left join task_runs t on t.key = c.task_key
-where c.run_key = $1
+from (
+  select key, id, run_key, task_key, parent_id, label, data, created_by, created_at
+  from context_snapshots
+  where run_key between $1 and $1
+  order by run_key, key
+  offset 0
+) c
+cross join lateral (select id from runs where key = c.run_key offset 0) r
+left join lateral (select id from task_runs where key = c.task_key offset 0) t on true
 order by c.key;
 
 -- name: idempotency.find

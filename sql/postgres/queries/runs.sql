@@ -89,10 +89,11 @@ limit $3
 for no key update skip locked;
 
 -- name: runs.blobs
+-- Task by task, not along the index of all blobs.
 select distinct a.blob_ref
-from artifacts a
-where a.blob_ref is not null
-  and a.task_key = any (array(select key from task_runs where run_key = any ($1::bigint[])));
+from (select key from task_runs where run_key = any ($1::bigint[]) offset 0) t
+cross join lateral (select blob_ref from artifacts where task_key = t.key offset 0) a
+where a.blob_ref is not null;
 
 -- name: runs.remove_logs
 delete from attempt_logs
@@ -112,8 +113,12 @@ where parent = any (array(select key from task_runs where run_key = any ($1::big
 
 -- name: runs.remove_marks
 delete from task_marks
-where kind = any (array['undecided', 'ready', 'asking', 'dead'])
-  and task_key = any (array(select key from task_runs where run_key = any ($1::bigint[])));
+where ctid = any (array(
+  select m.place
+  from (select key from task_runs where run_key = any ($1::bigint[]) offset 0) t
+  cross join unnest(array['undecided', 'ready', 'asking', 'dead']) k (kind)
+  cross join lateral (select ctid as place from task_marks where kind = k.kind and task_key = t.key offset 0) m
+));
 
 -- name: runs.remove_tasks
 delete from task_runs where run_key = any ($1::bigint[]);

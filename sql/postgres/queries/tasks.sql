@@ -131,7 +131,8 @@ from (
 cross join lateral (select :task_row: from task_runs where key = m.task_key offset 0) t;
 
 -- name: tasks.limbo
--- Unfinished rows that nothing would ever move. Each branch is one way out that a row must have.
+-- Unfinished rows that nothing would ever move. Each branch is one way out that a row must have, looked up row by row: without
+-- `offset 0` the planner may read the other table from end to end and make a hash of it.
 select t.*
 from (
   select key, paused, n_queued, n_leased
@@ -147,13 +148,19 @@ cross join lateral (
 ) t
 where not (t.status = 'PENDING' and t.undecided = 1)
   and not (t.status = 'PENDING' and t.deps_remaining > 0 and exists (
-    select 1 from edges e join task_runs p on p.key = e.parent
-    where e.child = t.key and p.status not in ('SUCCESS', 'FAILED', 'CANCELLED', 'SKIPPED')))
+    select 1
+    from (select parent from edges where child = t.key offset 0) e
+    cross join lateral (select status from task_runs where key = e.parent offset 0) p
+    where p.status not in ('SUCCESS', 'FAILED', 'CANCELLED', 'SKIPPED')))
   and not (t.status = 'READY' and (r.paused = 1 or r.n_queued + r.n_leased > 0))
   and not (t.status = 'QUEUED' and t.in_queue = 1 and exists (
-    select 1 from claimable c where c.queue_key = t.queue_key and c.rank = -t.priority and c.task_key = t.key))
+    select 1
+    from (select 1 from claimable where queue_key = t.queue_key and rank = -t.priority and task_key = t.key offset 0) c))
   and not (t.status = 'QUEUED' and t.in_queue = 0 and t.not_before is not null and exists (
-    select 1 from timers m where m.due_at = t.not_before and m.kind in ('retry', 'wait') and m.subject = t.key))
+    select 1
+    from (
+      select 1 from timers where due_at = t.not_before and kind in ('retry', 'wait') and subject = t.key offset 0
+    ) m))
   and not (t.status in ('BLOCKED', 'WAITING_INPUT') and t.question_id is not null)
 limit $1;
 
@@ -181,4 +188,10 @@ from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) u (kind, task_
 on conflict do nothing;
 
 -- name: marks.remove
-delete from task_marks where kind = $1 and task_key = any ($2::bigint[]);
+-- One by one: `any` would be a filter over all marks of the kind.
+delete from task_marks
+where ctid = any (array(
+  select m.place
+  from unnest($2::bigint[]) u (task_key)
+  cross join lateral (select ctid as place from task_marks where kind = $1 and task_key = u.task_key offset 0) m
+));
