@@ -39,6 +39,11 @@ const note = (text: string): void => void process.stderr.write(`${text}\n`);
 installPeers();
 buildRelay();
 const services = await startServices();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.once(signal, () => {
+    services.stop();
+    process.exit(1);
+  });
 try {
   const report = await measureAll(services);
   process.stdout.write(isJson ? `${JSON.stringify(report, null, 2)}\n` : render(report));
