@@ -1,4 +1,4 @@
-/** The API of a server as an object: the same methods that an embedded Relay has, typed by the wire contract. */
+/** The API of a server as an object, typed by the wire contract; what carries its calls is somebody else's matter. */
 import type { z } from 'zod';
 import { Changes } from './changes.ts';
 import { adminRoutes, tokenRoutes } from './contract/admin.ts';
@@ -8,7 +8,7 @@ import { eventRoutes } from './contract/streams.ts';
 import { taskRoutes } from './contract/tasks.ts';
 import { workerRoutes } from './contract/workers.ts';
 import { workflowRoutes } from './contract/workflows.ts';
-import { Http, type HttpOptions } from './http.ts';
+import { type Carrier, Http, type HttpOptions } from './http.ts';
 
 type BodyOf<Called extends Route> = z.input<Called['body']>;
 type QueryOf<Called extends Route> = z.input<Called['query']>;
@@ -23,8 +23,16 @@ type Loose<T> = {
 export function createClient(options: HttpOptions) {
   const http = new Http(options);
   const changes = new Changes(http);
+  const changed = (signal: AbortSignal): Promise<void> => changes.after(signal);
+  return { ...clientOver(http, { changed }), http, close: () => changes.close() };
+}
+
+/** The API over anything that carries calls; `changed` resolves when something has been committed, or when aborted. */
+export function clientOver(
+  http: Carrier,
+  { changed }: { readonly changed: (signal: AbortSignal) => Promise<void> },
+) {
   return {
-    http,
     workflows: workflowsOf(http),
     runs: runsOf(http),
     tasks: tasksOf(http),
@@ -44,7 +52,7 @@ export function createClient(options: HttpOptions) {
       page: ({ cursor, types, ...rest }: EventFilter = {}) =>
         http.call(eventRoutes.page, { query: { ...rest, after: cursor, types: types?.join(',') } }),
       /** Resolves when something has been committed since the call, or when aborted. */
-      changed: (signal: AbortSignal) => changes.after(signal),
+      changed,
     },
     workers: {
       list: () => http.call(workerRoutes.list),
@@ -57,7 +65,6 @@ export function createClient(options: HttpOptions) {
       revoke: (id: string) => http.call(tokenRoutes.revoke, { params: { id } }),
     },
     stats: { get: () => http.call(adminRoutes.stats) },
-    close: () => changes.close(),
   };
 }
 
@@ -83,7 +90,7 @@ interface Written {
 }
 type Keyed = { readonly idempotency_key?: string | undefined };
 
-function workflowsOf(http: Http) {
+function workflowsOf(http: Carrier) {
   return {
     list: (query: Paging = {}) => http.call(workflowRoutes.list, { query }),
     get: (name: string, version?: number) =>
@@ -97,17 +104,14 @@ function workflowsOf(http: Http) {
   };
 }
 
-function runsOf(http: Http) {
+function runsOf(http: Carrier) {
   const act =
     (route: typeof runRoutes.cancel) =>
     (id: string, { idempotency_key }: Keyed = {}) =>
       http.call(route, { params: { id }, body: { idempotency_key } });
   return {
-    /** `workdir` is for local callers; a server has folders of its own. */
-    start: (request: StartRequest) => {
-      const { workdir: _, ...body } = request;
-      return http.call(runRoutes.start, { body: body as BodyOf<typeof runRoutes.start> });
-    },
+    start: ({ workdir, ...body }: StartRequest) =>
+      http.call(runRoutes.start, { body: body as BodyOf<typeof runRoutes.start>, workdir }),
     get: (id: string, { wait_ms }: { readonly wait_ms?: number | undefined } = {}) =>
       http.call(runRoutes.get, {
         params: { id },
@@ -141,7 +145,7 @@ function runsOf(http: Http) {
   };
 }
 
-function tasksOf(http: Http) {
+function tasksOf(http: Carrier) {
   const of = (task_run_id: string) => ({ params: { task_run_id } });
   return {
     get: (id: string) => http.call(taskRoutes.get, of(id)),

@@ -46,6 +46,8 @@ export interface CallParts<Called extends Route> {
   readonly signal?: AbortSignal | undefined;
   /** Time beyond the usual that the server was asked to take. */
   readonly waitMs?: number;
+  /** Where `shell` works; only a server in this process heeds it, others have folders of their own. */
+  readonly workdir?: string | undefined;
 }
 
 /** Bytes with what they are. */
@@ -59,11 +61,16 @@ export type AnswerOf<Called extends Route> = Called['response'] extends z.ZodTyp
   ? Wire<Called['response']>
   : Content;
 
+/** Carries calls to a server: over HTTP, or straight to one in this process. */
+export interface Carrier {
+  call<Called extends Route>(route: Called, parts?: CallParts<Called>): Promise<AnswerOf<Called>>;
+}
+
 const TIMEOUT_MS = 30_000;
 const PREFIX = '/api/v1';
 
 /** Calls routes of one server. */
-export class Http {
+export class Http implements Carrier {
   readonly #options: HttpOptions;
   readonly #fetch: typeof fetch;
 

@@ -1,6 +1,6 @@
 /** Public exports of `@relay/client`: the wire contract and the client that speaks it. */
 
-export { createClient, type RelayClient } from './client.ts';
+export { clientOver, createClient, type RelayClient } from './client.ts';
 export type { NewTokenView, StatsView, TokenView } from './contract/admin.ts';
 export { type ErrorShape, errorShape, PAGE_MAX, type Page } from './contract/fields.ts';
 export { type Immutable, type Route, SCOPES, type Scope, type Wire } from './contract/route.ts';
@@ -21,6 +21,7 @@ export {
   CallError,
   type CallParts,
   type CallProblem,
+  type Carrier,
   type Content,
   Http,
   type HttpOptions,

@@ -1,4 +1,4 @@
-/** The one seam between people's interfaces and the product: what the HTTP API offers, and what commands call in-process. */
+/** What the API offers, as an interface: a server answers with it, and every client of one has its shape. */
 import type {
   ApprovalView,
   ArtifactView,
@@ -50,8 +50,10 @@ export interface StartRunRequest {
   readonly labels?: Readonly<Record<string, string>> | undefined;
   readonly priority?: number | undefined;
   readonly idempotency_key?: string | undefined;
-  /** Folder in which `shell` and `script` work; only a local caller may name one. */
-  readonly workdir?: string;
+  /** Code of the modules that `script` tasks name, by module (SPEC S1.1). */
+  readonly bundles?: Readonly<Record<string, string>> | undefined;
+  /** Folder in which `shell` works; only a caller in this process may name one. */
+  readonly workdir?: string | undefined;
 }
 
 /** A workflow as a value, or as the text of a file. */

@@ -58,7 +58,10 @@ const PROGRESS_WITHIN_MS = 500;
 
 /** Store, engine and workers of this process. */
 export class LocalRelay {
+  /** For programs that hold values, and for the routes; commands go through the routes. */
   readonly api: RelayApi;
+  /** Who is written down for decisions and actions. */
+  readonly by: string;
   readonly engine: Engine;
   readonly store: Store;
   readonly logger: Logger;
@@ -71,6 +74,7 @@ export class LocalRelay {
 
   private constructor(options: LocalOptions, store: Store, migrated: readonly string[]) {
     this.#options = options;
+    this.by = options.by;
     this.store = store;
     this.migrated = migrated;
     this.logger = createLogger({ level: options.log, clock: this.#clock, write: options.writeLog });

@@ -5,7 +5,7 @@ import type { Workflow } from '../definition/workflow.ts';
 import { isTerminal } from '../domain/states.ts';
 import { readNewTasks } from '../engine/new-tasks.ts';
 import type { Keyed, RunsApi, RunView, StartRunRequest } from './api.ts';
-import { bundleScripts } from './bundle-scripts.ts';
+import { withBundles } from './bundle-scripts.ts';
 import type { Local } from './local-api.ts';
 import { PAGE_MAX } from './reader.ts';
 
@@ -112,7 +112,7 @@ async function cloneRun(
   return reader.run(cloned.id);
 }
 
-/** The workflow to run: a stored version as it is, a definition after it has been checked and its scripts bundled. */
+/** The workflow to run: a stored version as it is, a definition after it has been checked, with the code of its scripts. */
 async function definitionOf(request: StartRunRequest, local: Local): Promise<Workflow> {
   const { engine, reader, definitions } = local;
   if (request.workflow !== undefined)
@@ -123,5 +123,5 @@ async function definitionOf(request: StartRunRequest, local: Local): Promise<Wor
     definitions === null
       ? requireWorkflow(await checkWorkflowValue(request.definition, { handlers }))
       : await definitions.check(request.definition);
-  return bundleScripts(workflow, handlers, request.workdir ?? null);
+  return withBundles(workflow, handlers, request.bundles);
 }

@@ -1,4 +1,4 @@
-/** How commands reach the product: the embedded store in this process, or a server, behind one contract. */
+/** How commands reach the product: as clients of a server, which is elsewhere or in this process. */
 import type { RelayApi } from '../app/api.ts';
 import type { Config } from '../app/config.ts';
 import type { LocalRelay, LocalWorkerOptions, RunningWorker } from '../app/local-relay.ts';
@@ -31,8 +31,9 @@ export async function withRelay<T>(
   if (config.server !== undefined) return withServer(config, io, work);
   const local = await openLocal(config, io);
   try {
+    const { embeddedClient } = await import('../app/embedded-client.ts');
     return await work({
-      api: local.api,
+      api: embeddedClient(local),
       isRemote: false,
       local,
       startEngine: () => local.startEngine(),

@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { RelayError } from '../base/errors.ts';
-import { didYouMean } from '../base/suggest.ts';
 import type { Workflow } from '../definition/workflow.ts';
 import { type CommonOptions, configFor } from './command.ts';
 import { withRelay } from './connect.ts';
@@ -14,6 +13,8 @@ import { loadWorkflowSource } from './workflow-source.ts';
 export interface NamedWorkflow {
   readonly workflow: Workflow;
   readonly workdir: string;
+  /** True when it was found by its name; its scripts are stored with it. */
+  readonly isStored: boolean;
 }
 
 /** Finds and checks the workflow. Null when it has problems, which are then printed. */
@@ -23,7 +24,7 @@ export async function workflowArgument(
   io: Io,
 ): Promise<NamedWorkflow | null> {
   if (!isFile(argument, io.cwd))
-    return { workflow: await storedWorkflow(argument, options, io), workdir: io.cwd };
+    return { workflow: await storedWorkflow(argument, options, io), workdir: io.cwd, isStored: true };
   const source = await loadWorkflowSource(argument, options, io);
   const { workflow, errors, warnings } = source.checked;
   if (workflow === null && options.json === true) {
@@ -32,7 +33,8 @@ export async function workflowArgument(
   }
   if (options.json !== true) io.err.write(renderProblems(source, colorsFor(io.err, io.env)));
   if (workflow === null) return null;
-  return { workflow, workdir: argument === '-' ? io.cwd : dirname(resolve(io.cwd, argument)) };
+  const workdir = argument === '-' ? io.cwd : dirname(resolve(io.cwd, argument));
+  return { workflow, workdir, isStored: false };
 }
 
 function isFile(argument: string, cwd: string): boolean {
@@ -47,13 +49,12 @@ async function storedWorkflow(name: string, options: CommonOptions, io: Io): Pro
   const missing = new RelayError('NOT_FOUND', `there is no file and no stored workflow ${name}`, { hint });
   if (isEmpty) throw missing;
   return withRelay(options, io, async ({ api }) => {
-    const { items } = await api.workflows.list();
-    const found = items.find((workflow) => workflow.name === name);
-    if (found !== undefined) return found.definition as Workflow;
-    const near = didYouMean(
-      name,
-      items.map((workflow) => workflow.name),
-    );
-    throw near === undefined ? missing : new RelayError('NOT_FOUND', missing.message, { hint: near });
+    try {
+      return (await api.workflows.get(name)).definition as Workflow;
+    } catch (error) {
+      if (!(error instanceof RelayError) || error.code !== 'NOT_FOUND') throw error;
+      const isNear = error.hint.startsWith('did you mean');
+      throw isNear ? new RelayError('NOT_FOUND', missing.message, { hint: error.hint }) : missing;
+    }
   });
 }

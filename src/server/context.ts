@@ -39,16 +39,22 @@ export interface Call<Called extends Route> {
   readonly bytes: Uint8Array;
   readonly caller: Caller;
   readonly api: RelayApi;
-  readonly request: FastifyRequest;
-  readonly reply: FastifyReply;
+  /** The folder of a caller in this process; others have none in common with the server. */
+  readonly workdir: string | undefined;
   /** Aborted when the caller has gone, or the server stops. */
   readonly gone: () => AbortSignal;
 }
 
+/** One request for a stream, with the connection to stream to. */
+export interface StreamCall<Called extends Route> extends Call<Called> {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
+
 /** Answers a route. */
-type Answer<Called extends Route> = (call: Call<Called>) => Promise<AnswerOf<Called>>;
+export type Answer<Called extends Route> = (call: Call<Called>) => Promise<AnswerOf<Called>>;
 /** Answers a route with a stream of server-sent events; it takes over the reply. */
-export type AnswerStream<Called extends Route> = (call: Call<Called>) => Promise<void>;
+export type AnswerStream<Called extends Route> = (call: StreamCall<Called>) => Promise<void>;
 
 /** Adds a route. */
 export type Serve = <Called extends Route>(

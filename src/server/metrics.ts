@@ -77,7 +77,8 @@ export class Metrics {
   readonly #delay: IntervalHistogram = monitorEventLoopDelay({ resolution: 10 });
   streams = 0;
 
-  constructor() {
+  /** Measures the delay of the event loop from now on. */
+  start(): void {
     this.#delay.enable();
   }
 

@@ -3,11 +3,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Route } from '#client';
 import { RelayError } from '../base/errors.ts';
 import type { Auth } from './auth.ts';
-import type { AnswerStream, Call, Caller, Serve, ServerContext } from './context.ts';
+import type { AnswerStream, Caller, Serve, ServerContext, StreamCall } from './context.ts';
 import { requestChecks } from './validation.ts';
 
 const API_PREFIX = '/api/v1';
-const BLOB_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Who a request comes from, once that is known. */
 const callers = new WeakMap<FastifyRequest, Caller>();
@@ -19,7 +18,7 @@ export function routeServer(app: FastifyInstance, context: ServerContext, auth: 
     app.route({
       method: route.method,
       url: API_PREFIX + route.path,
-      ...(route.takesBytes ? { bodyLimit: BLOB_BYTES_MAX } : {}),
+      bodyLimit: route.bodyBytesMax,
       // Before the body is read: a stranger's is not worth the memory.
       onRequest: async (request) => {
         callers.set(request, await auth.admit(request, route.scope));
@@ -29,7 +28,7 @@ export function routeServer(app: FastifyInstance, context: ServerContext, auth: 
         checks.params(request.params);
         checks.query(request.query);
         if (route.method === 'POST') checks.body(request.body);
-        const call = callOf(request, reply, context) as Call<typeof route>;
+        const call = callOf(request, reply, context) as StreamCall<typeof route>;
         if (stream !== undefined && wantsStream(request)) return openStream(call, stream, context);
         return send(await answer(call), route, reply);
       },
@@ -63,16 +62,17 @@ function requireMediaType({ headers, method }: FastifyRequest, route: Route): vo
     });
 }
 
-function callOf(request: FastifyRequest, reply: FastifyReply, context: ServerContext): Call<Route> {
+function callOf(request: FastifyRequest, reply: FastifyReply, context: ServerContext): StreamCall<Route> {
   const caller = callers.get(request) ?? { name: 'nobody', scopes: [] };
   let gone: AbortSignal | null = null;
   return {
-    params: request.params as Call<Route>['params'],
-    query: request.query as Call<Route>['query'],
-    body: (request.body ?? {}) as Call<Route>['body'],
+    params: request.params as StreamCall<Route>['params'],
+    query: request.query as StreamCall<Route>['query'],
+    body: (request.body ?? {}) as StreamCall<Route>['body'],
     bytes: request.body instanceof Uint8Array ? request.body : new Uint8Array(),
     caller,
     api: context.apiFor(caller.name),
+    workdir: undefined,
     request,
     reply,
     gone: () => {
@@ -100,7 +100,7 @@ function wantsStream({ headers }: FastifyRequest): boolean {
 }
 
 async function openStream<Called extends Route>(
-  call: Call<Called>,
+  call: StreamCall<Called>,
   stream: AnswerStream<Called>,
   { metrics }: ServerContext,
 ): Promise<void> {

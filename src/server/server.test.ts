@@ -189,11 +189,11 @@ describe('the contract', () => {
   });
 
   it('takes a body of 8 MiB and of 200 levels, and no more', async () => {
-    const large = JSON.stringify({ workflow: 'x'.repeat(9 * 1024 * 1024) });
+    const large = JSON.stringify({ source: 'x'.repeat(9 * 1024 * 1024) });
     const headers = { 'content-type': 'application/json' };
-    expect(await codeOf(await bench.request('/runs', { method: 'POST', body: large, headers }))).toBe(
-      '413 PAYLOAD_TOO_LARGE',
-    );
+    expect(
+      await codeOf(await bench.request('/workflows/validate', { method: 'POST', body: large, headers })),
+    ).toBe('413 PAYLOAD_TOO_LARGE');
     const deep = `{"definition":{"x":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`;
     expect(await codeOf(await bench.request('/runs', { method: 'POST', body: deep, headers }))).toBe(
       '400 USAGE',

@@ -33,7 +33,6 @@ export interface ServerOptions
   readonly rateLimit?: number | undefined;
 }
 
-const BODY_BYTES_MAX = 8 * 1024 * 1024;
 const PARAM_CHARS_MAX = 500;
 const KEEP_ALIVE_MS = 72_000;
 const READY_MS_MAX = 2_000;
@@ -74,6 +73,7 @@ export class Server implements Service {
     const { host, port, tls } = this.#options;
     const app = await this.#build();
     this.#app = app;
+    this.metrics.start();
     await this.#tail.start();
     await app.listen({ host, port });
     const address = app.server.address();
@@ -95,7 +95,6 @@ export class Server implements Service {
     const { tls, logger } = this.#options;
     const app = Fastify({
       logger: false,
-      bodyLimit: BODY_BYTES_MAX,
       keepAliveTimeout: KEEP_ALIVE_MS,
       forceCloseConnections: 'idle',
       routerOptions: { maxParamLength: PARAM_CHARS_MAX },

@@ -3,7 +3,7 @@ import type { Route } from '#client';
 import type { EventView, LogView, Page, Paging } from '../app/api.ts';
 import { RelayError } from '../base/errors.ts';
 import { isTerminal } from '../domain/states.ts';
-import type { Call, ServerContext } from './context.ts';
+import type { ServerContext, StreamCall } from './context.ts';
 import type { EventTail, TailEvent } from './event-tail.ts';
 import { SseStream } from './sse-stream.ts';
 
@@ -22,7 +22,7 @@ export interface EventWish {
 
 /** Where to go on: the header of a reader that reconnects wins over the query. */
 export function resumeFrom(
-  call: Pick<Call<Route>, 'request'>,
+  call: Pick<StreamCall<Route>, 'request'>,
   after: string | undefined,
 ): string | undefined {
   const header = call.request.headers['last-event-id'];
@@ -33,7 +33,7 @@ export function resumeFrom(
 
 /** Streams events until the reader leaves. */
 export async function streamEvents(
-  call: Call<Route>,
+  call: StreamCall<Route>,
   context: ServerContext,
   wish: EventWish,
 ): Promise<void> {
@@ -126,7 +126,7 @@ function sendEvent(stream: SseStream, { view, json }: TailEvent): void {
 
 /** Streams a log until its owner is over or the reader leaves. */
 export async function streamLogs<Line extends LogView>(
-  call: Call<Route>,
+  call: StreamCall<Route>,
   context: ServerContext,
   log: {
     readonly after: string | undefined;

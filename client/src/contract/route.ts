@@ -30,11 +30,13 @@ export interface Route<
   readonly body: Body;
   /** The body is bytes instead. */
   readonly takesBytes: boolean;
+  readonly bodyBytesMax: number;
   readonly response: Response;
   /** With `Accept: text/event-stream` the same items come as server-sent events. */
   readonly streams: boolean;
 }
 
+const BODY_BYTES_MAX = 8 * 1024 * 1024;
 const nothing: NoFields = z.strictObject({});
 
 interface Parts<Params extends Fields, Query extends Fields, Body extends Fields, Response extends Answer>
@@ -43,6 +45,7 @@ interface Parts<Params extends Fields, Query extends Fields, Body extends Fields
   readonly query?: Query;
   readonly body?: Body;
   readonly takesBytes?: true;
+  readonly bodyBytesMax?: number;
   readonly response: Response;
   readonly streams?: true;
 }
@@ -60,6 +63,7 @@ export function route<
     query: parts.query ?? (nothing as unknown as Query),
     body: parts.body ?? (nothing as unknown as Body),
     takesBytes: parts.takesBytes ?? false,
+    bodyBytesMax: parts.bodyBytesMax ?? BODY_BYTES_MAX,
     streams: parts.streams ?? false,
   });
 }

@@ -19,6 +19,10 @@ import { taskView } from './tasks.ts';
 
 const RUN_STATUSES = ['PENDING', 'RUNNING', 'WAITING', 'SUCCESS', 'FAILED', 'CANCELLED'] as const;
 
+/** The code of one module of a `script` task. */
+const BUNDLE_CHARS_MAX = 16 * 1024 * 1024;
+const START_BYTES_MAX = 24 * 1024 * 1024;
+
 const runSummary = z.object({
   id,
   status: z.enum(RUN_STATUSES),
@@ -78,6 +82,10 @@ export type GraphView = Wire<typeof graphView>;
 const startBody = z.strictObject({
   workflow: z.string().min(1).max(200).optional().describe('name of a stored workflow'),
   definition: anyObject.optional().describe('a workflow, as in a file'),
+  bundles: z
+    .record(z.string().max(1_000), z.string().max(BUNDLE_CHARS_MAX))
+    .optional()
+    .describe('ES modules, with all they import, for the `script` tasks of the definition, by `module`'),
   open: z.boolean().optional().describe('a run without a workflow, to which tasks are added'),
   auto_close: z.boolean().optional().describe('an open run ends when nothing is left to do; default true'),
   inputs: anyObject.optional(),
@@ -107,6 +115,7 @@ export const runRoutes = {
     scope,
     summary: 'Start a run',
     body: startBody,
+    bodyBytesMax: START_BYTES_MAX,
     response: runView,
   }),
   list: route({

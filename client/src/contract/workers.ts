@@ -7,6 +7,7 @@ import { route, type Wire } from './route.ts';
 export const CLAIM_MAX = 1_000;
 /** The longest a claim may wait for work. */
 export const CLAIM_WAIT_S_MAX = 60;
+const BLOB_BYTES_MAX = 64 * 1024 * 1024;
 const LOG_CHUNKS_MAX = 1_000;
 const LOG_CHARS_MAX = 64 * 1024;
 
@@ -260,6 +261,7 @@ export const leaseRoutes = {
     summary: 'Store bytes under their SHA-256, for files and large outputs',
     params: z.strictObject({ lease_id: id, key: sha256 }),
     takesBytes: true,
+    bodyBytesMax: BLOB_BYTES_MAX,
     response: z.object({ key: z.string(), bytes: z.int() }),
   }),
   getBlob: route({

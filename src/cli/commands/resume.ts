@@ -1,4 +1,7 @@
-/** `relay resume [RUN_ID]`: carries on what an earlier process left unfinished in the embedded store (SPEC S13.2). */
+/**
+ * `relay resume [RUN_ID]`: carries on what an earlier process left unfinished in the embedded store (SPEC S13.2). A server
+ * carries its runs on by itself; there it follows them, and asks.
+ */
 import type { RelayApi, RunSummary, RunView } from '../../app/api.ts';
 import { isTerminal, type RunStatus } from '../../domain/states.ts';
 import { type BuildCommand, type CommandContext, examples } from '../command.ts';
@@ -37,10 +40,10 @@ async function resume(
   { io, exit }: CommandContext,
 ): Promise<void> {
   await withRelay(options, io, async (connection) => {
-    const { api, local } = connection;
+    const { api } = connection;
     const isJson = options.json === true;
     const unfinished = run_id === undefined ? await unfinishedRuns(api) : [await api.runs.get(run_id)];
-    if (unfinished.some(({ status }) => !isTerminal(status))) await local.startEngine();
+    if (unfinished.some(({ status }) => !isTerminal(status))) await connection.startEngine();
     const ended: RunView[] = [];
     const exits: number[] = [];
     for (const { id, status } of unfinished) {

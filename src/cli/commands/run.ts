@@ -2,6 +2,8 @@
 import type { Command } from 'commander';
 import type { RunView } from '../../app/api.ts';
 import { RelayError } from '../../base/errors.ts';
+import { isTemplated } from '../../definition/template-sites.ts';
+import type { Workflow } from '../../definition/workflow.ts';
 import { BUILT_IN_HANDLERS } from '../../handlers/registry.ts';
 import { type BuildCommand, type CommandContext, configFor, examples } from '../command.ts';
 import { type Connection, withRelay } from '../connect.ts';
@@ -71,7 +73,7 @@ async function run(argument: string, options: RunOptions, { io, exit }: CommandC
     return;
   }
   if (config.server === undefined) warnOfStrangers(named, io);
-  else refuseScripts(named);
+  else refuseTemplatedScripts(named);
   if (options.dryRun === true) {
     await showDryRun(named, options, io);
     return;
@@ -98,20 +100,16 @@ function warnOfStrangers({ workflow }: NamedWorkflow, io: Io): void {
     io.err.write(`warning: nothing here runs the handler \`${name}\`; its tasks wait until a worker does\n`);
 }
 
-/** A server cannot read the files beside the workflow. */
-function refuseScripts({ workflow }: NamedWorkflow): void {
-  const [task] =
-    Object.entries(workflow.tasks).find(
-      ([, { uses }]) => BUILT_IN_HANDLERS.get(uses)?.bundledKey !== undefined,
-    ) ?? [];
-  if (task === undefined) return;
-  throw new RelayError(
-    'NOT_SUPPORTED',
-    `task \`${task}\` runs a file, which cannot be sent to a server yet`,
-    {
-      hint: 'run it without --server, or give a worker of the server a handler of its own',
-    },
-  );
+/** A file whose name is known only when the task runs cannot be sent along. */
+function refuseTemplatedScripts({ workflow }: NamedWorkflow): void {
+  for (const [id, task] of Object.entries(workflow.tasks)) {
+    const key = BUILT_IN_HANDLERS.get(task.uses)?.bundledKey;
+    const module = key === undefined ? undefined : task.with[key];
+    if (typeof module === 'string' && isTemplated(module))
+      throw new RelayError('NOT_SUPPORTED', `task \`${id}\` names its module with a template`, {
+        hint: 'a server can only be sent files whose names are known; write the name out, or run it without --server',
+      });
+  }
 }
 
 function checkOptions(options: RunOptions, hasServer: boolean): void {
@@ -129,23 +127,37 @@ function checkOptions(options: RunOptions, hasServer: boolean): void {
 
 async function start(
   { api }: Connection,
-  { workflow, workdir }: NamedWorkflow,
+  named: NamedWorkflow,
   options: RunOptions,
   io: Io,
 ): Promise<RunView> {
+  const { workflow, workdir, isStored } = named;
   const inputs = await readInputs(options, workflow.inputs, io);
   const labels = pairs('--label', options.label);
   const common = { workdir, priority: options.priority ?? 0, idempotency_key: options.idempotencyKey };
-  if (options.only === undefined || options.from === undefined)
-    return api.runs.start({ ...common, definition: workflow, inputs, labels });
+  const { only, from } = options;
+  if (only === undefined || from === undefined) {
+    const what = isStored ? { workflow: workflow.name } : await asSent(workflow, workdir);
+    return api.runs.start({ ...common, ...what, inputs, labels });
+  }
   const { onlyTask } = await import('../../app/only-task.ts');
-  const one = await onlyTask(api, { workflow, task_id: options.only, from: options.from });
+  const one = await onlyTask(api, { workflow, task_id: only, from });
   return api.runs.start({
     ...common,
-    definition: one.definition,
+    ...(await asSent(one.definition, workdir)),
     inputs: { ...one.inputs, ...inputs },
     labels: { ...one.labels, ...labels },
   });
+}
+
+/** A definition and the code of its scripts: as stored with it, or made of the files beside it. */
+async function asSent(
+  { bundles, ...definition }: Workflow,
+  workdir: string,
+): Promise<{ readonly definition: Workflow; readonly bundles: Workflow['bundles'] | undefined }> {
+  if (bundles !== undefined) return { definition, bundles };
+  const { bundleScripts } = await import('../../app/bundle-scripts.ts');
+  return { definition, bundles: await bundleScripts(definition, BUILT_IN_HANDLERS, workdir) };
 }
 
 async function showDryRun({ workflow }: NamedWorkflow, options: RunOptions, io: Io): Promise<void> {

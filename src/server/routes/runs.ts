@@ -9,7 +9,7 @@ const WAIT_MS_MAX = 60_000;
 
 export const serveRuns: ServeRoutes = (serve, context) => {
   const routes = ROUTES.runs;
-  serve(routes.start, ({ api, body }) => api.runs.start(body));
+  serve(routes.start, ({ api, body, workdir }) => api.runs.start({ ...body, workdir }));
   serve(routes.list, ({ api, query }) => api.runs.list(query));
   serve(routes.get, ({ api, params, query }) => {
     const wait_ms =
