@@ -112,9 +112,16 @@ function runsOf(http: Carrier) {
   return {
     start: ({ workdir, ...body }: StartRequest) =>
       http.call(runRoutes.start, { body: body as BodyOf<typeof runRoutes.start>, workdir }),
-    get: (id: string, { wait_ms }: { readonly wait_ms?: number | undefined } = {}) =>
+    get: (
+      id: string,
+      {
+        wait_ms,
+        signal,
+      }: { readonly wait_ms?: number | undefined; readonly signal?: AbortSignal | undefined } = {},
+    ) =>
       http.call(runRoutes.get, {
         params: { id },
+        signal,
         ...(wait_ms === undefined ? {} : { query: { wait: `${Math.round(wait_ms)}ms` }, waitMs: wait_ms }),
       }),
     list: (

@@ -35,6 +35,8 @@ export interface HttpOptions {
   /** Makes the error of a failed call. */
   readonly toError?: (problem: CallProblem) => Error;
   readonly timeoutMs?: number;
+  /** Sent with every call, for example `traceparent`. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** The parts of a call. */
@@ -120,7 +122,7 @@ export class Http implements Carrier {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
     const content = route.takesBytes ? bytes : route.method === 'POST' ? JSON.stringify(body ?? {}) : null;
-    const headers: Record<string, string> = { accept: how.accept };
+    const headers: Record<string, string> = { ...this.#options.headers, accept: how.accept };
     if (this.#options.token !== undefined) headers.authorization = `Bearer ${this.#options.token}`;
     if (how.lastEventId !== undefined) headers['last-event-id'] = how.lastEventId;
     if (content !== null && content !== undefined)

@@ -19,6 +19,7 @@ import type {
   WorkerView,
   WorkflowView,
 } from '#client';
+import type { TraceContext } from '../base/trace.ts';
 
 export type {
   ApprovalView,
@@ -39,8 +40,13 @@ export type {
   WorkflowView,
 } from '#client';
 
+/** The trace of whoever calls (SPEC S12.5). */
+interface Traced {
+  readonly trace?: TraceContext | undefined;
+}
+
 /** What a run is started with: a stored workflow by name, a definition, or nothing for an open run. */
-export interface StartRunRequest {
+export interface StartRunRequest extends Traced {
   readonly workflow?: string | undefined;
   readonly definition?: unknown;
   /** A run without a workflow, to which tasks are added. */
@@ -94,8 +100,11 @@ interface DeadTasksAnswer {
 /** Runs: starting, looking, acting. */
 export interface RunsApi {
   start(request: StartRunRequest): Promise<RunView>;
-  /** With `wait_ms` the answer comes when the run has ended, or when the time is over. */
-  get(run_id: string, options?: { readonly wait_ms?: number | undefined }): Promise<RunView>;
+  /** With `wait_ms` the answer comes when the run has ended, when the time is over, or when aborted. */
+  get(
+    run_id: string,
+    options?: { readonly wait_ms?: number | undefined; readonly signal?: AbortSignal | undefined },
+  ): Promise<RunView>;
   list(
     filter: Paging & {
       readonly status?: string | undefined;
@@ -130,7 +139,7 @@ export interface RunsApi {
   close(run_id: string, keyed?: Keyed): Promise<RunView>;
   retry(run_id: string, keyed?: Keyed): Promise<RunView>;
   rerun(run_id: string, task_id: string, keyed?: Keyed): Promise<RunView>;
-  clone(run_id: string, inputs: Readonly<Record<string, unknown>>, keyed?: Keyed): Promise<RunView>;
+  clone(run_id: string, inputs: Readonly<Record<string, unknown>>, keyed?: Keyed & Traced): Promise<RunView>;
   prune(request: {
     readonly older_than_ms: number;
     readonly statuses: readonly string[];

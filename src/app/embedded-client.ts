@@ -1,13 +1,17 @@
 /** The client of an embedded Relay: what a command has of a server elsewhere, it has of the store in its own process. */
 import { clientOver } from '#client';
 import { systemClock } from '../base/clock.ts';
+import type { TraceContext } from '../base/trace.ts';
 import { InProcess } from '../server/in-process.ts';
 import type { RelayApi } from './api.ts';
 import type { LocalRelay } from './local-relay.ts';
 import { createRedactor } from './redact.ts';
 
 /** A client that reaches the routes without a socket. */
-export function embeddedClient({ engine, api, logger, by }: LocalRelay): RelayApi {
+export function embeddedClient(
+  { engine, api, logger, by }: LocalRelay,
+  trace: TraceContext | undefined,
+): RelayApi {
   const door = new InProcess({
     engine,
     apiFor: () => api,
@@ -15,6 +19,7 @@ export function embeddedClient({ engine, api, logger, by }: LocalRelay): RelayAp
     logger,
     redact: createRedactor(engine.secretValues),
     by,
+    trace,
   });
   return clientOver(door, { changed: (signal) => api.events.changed(signal) });
 }

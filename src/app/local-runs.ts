@@ -4,7 +4,7 @@ import { checkWorkflowValue, requireWorkflow } from '../definition/load.ts';
 import type { Workflow } from '../definition/workflow.ts';
 import { isTerminal } from '../domain/states.ts';
 import { readNewTasks } from '../engine/new-tasks.ts';
-import type { Keyed, RunsApi, RunView, StartRunRequest } from './api.ts';
+import type { RunsApi, RunView, StartRunRequest } from './api.ts';
 import { withBundles } from './bundle-scripts.ts';
 import type { Local } from './local-api.ts';
 import { PAGE_MAX } from './reader.ts';
@@ -18,7 +18,8 @@ export function runsApi(local: Local): RunsApi {
   };
   return {
     start: (request) => start(local, request),
-    get: (id, { wait_ms } = {}) => (wait_ms === undefined ? reader.run(id) : awaitEnd(local, id, wait_ms)),
+    get: (id, { wait_ms, signal } = {}) =>
+      wait_ms === undefined ? reader.run(id) : awaitEnd(local, id, { wait_ms, signal }),
     list: (filter) => reader.runs(filter),
     tasks: (id, page) => reader.tasksOf(id, page),
     enqueue: async (id, { tasks, idempotency_key: key }) => {
@@ -61,23 +62,27 @@ export function runsApi(local: Local): RunsApi {
 
 async function start(local: Local, request: StartRunRequest): Promise<RunView> {
   const { engine, reader, by } = local;
-  const { inputs = {}, labels = {}, priority = 0, workdir = null } = request;
+  const { inputs = {}, labels = {}, priority = 0, workdir = null, trace } = request;
   const once = { caller: by, key: request.idempotency_key };
   if (request.open === true) {
     if (request.workflow !== undefined || request.definition !== undefined)
       throw new RelayError('USAGE', 'an open run has no workflow');
     const { auto_close = true } = request;
-    const open = await engine.startOpenRun({ inputs, labels, priority, auto_close }, once);
+    const open = await engine.startOpenRun({ inputs, labels, priority, auto_close, trace }, once);
     return reader.run(open.id);
   }
   const workflow = await definitionOf(request, local);
-  const run = await engine.startRun({ workflow, inputs, labels, priority, workdir }, once);
+  const run = await engine.startRun({ workflow, inputs, labels, priority, workdir, trace }, once);
   return reader.run(run.id);
 }
 
 /** The run when it has ended, or as it is when the time is over. */
-async function awaitEnd({ engine, reader }: Local, id: string, wait_ms: number): Promise<RunView> {
-  const timeout = AbortSignal.timeout(wait_ms);
+async function awaitEnd(
+  { engine, reader }: Local,
+  id: string,
+  { wait_ms, signal }: { readonly wait_ms: number; readonly signal: AbortSignal | undefined },
+): Promise<RunView> {
+  const timeout = AbortSignal.any([AbortSignal.timeout(wait_ms), ...(signal === undefined ? [] : [signal])]);
   for (;;) {
     const mark = engine.finished.mark();
     const { status } = await reader.runRow(id);
@@ -91,7 +96,7 @@ async function cloneRun(
   { engine, reader, by }: Local,
   id: string,
   inputs: Readonly<Record<string, unknown>>,
-  keyed: Keyed = {},
+  { idempotency_key: key, trace }: NonNullable<Parameters<RunsApi['clone']>[2]> = {},
 ): Promise<RunView> {
   const run = await reader.runRow(id);
   if (run.workflow_name === null)
@@ -106,8 +111,9 @@ async function cloneRun(
       priority,
       workdir,
       cloned_from: run.id,
+      trace,
     },
-    { caller: by, key: keyed.idempotency_key },
+    { caller: by, key },
   );
   return reader.run(cloned.id);
 }

@@ -7,6 +7,7 @@ import { systemClock } from '../base/clock.ts';
 import { ERROR_CODES, type ErrorCode } from '../base/error-codes.ts';
 import { RelayError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
+import type { TraceContext } from '../base/trace.ts';
 import type { Handler } from '../handlers/handler.ts';
 import { WORKER_HANDLERS } from '../handlers/registry.ts';
 import { HttpSource, type WorkerCard } from '../worker/http-source.ts';
@@ -20,6 +21,8 @@ export interface RemoteOptions {
   /** Where a server of this machine keeps its token. */
   readonly data: string;
   readonly cwd: string;
+  /** The trace that this process is part of. */
+  readonly trace?: TraceContext | undefined;
 }
 
 /** The API of a server. `close` ends what it has open. */
@@ -121,8 +124,9 @@ async function registerPatiently(
   }
 }
 
-function httpOptions({ server, token, data, cwd }: RemoteOptions): HttpOptions {
-  return { url: server, token: token ?? ownToken(server, join(resolve(cwd, data), 'token')), toError };
+function httpOptions({ server, token, data, cwd, trace }: RemoteOptions): HttpOptions {
+  const known = token ?? ownToken(server, join(resolve(cwd, data), 'token'));
+  return { url: server, token: known, toError, headers: { ...trace } };
 }
 
 /** The token of a server on this machine. It is never sent to another one. */

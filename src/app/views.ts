@@ -1,7 +1,9 @@
 /** Rows as clients see them: ISO times, parsed JSON, no internal keys. */
+import { traceIdOf } from '../base/trace.ts';
 import type { TaskFailure } from '../domain/failure.ts';
 import type { StoredQuestion } from '../engine/decide.ts';
 import type { WorkerInfo } from '../engine/remote-workers.ts';
+import { runTrace } from '../engine/run-settings.ts';
 import type {
   ArtifactRow,
   AttemptRow,
@@ -46,6 +48,7 @@ export function runSummary(run: RunRow): RunSummary {
       skipped: run.n_skipped,
     },
     cloned_from: run.cloned_from,
+    trace_id: traceIdOf(runTrace(run)),
     created_at: iso(run.created_at),
     started_at: isoOrNull(run.started_at),
     finished_at: isoOrNull(run.finished_at),

@@ -4,6 +4,7 @@ import type { Config } from '../app/config.ts';
 import type { LocalRelay, LocalWorkerOptions, RunningWorker } from '../app/local-relay.ts';
 import { parseDuration } from '../base/duration.ts';
 import { RelayError } from '../base/errors.ts';
+import { parseTrace, type TraceContext } from '../base/trace.ts';
 import type { Handler } from '../handlers/handler.ts';
 import { type CommonOptions, configFor } from './command.ts';
 import type { Io } from './io.ts';
@@ -33,7 +34,7 @@ export async function withRelay<T>(
   try {
     const { embeddedClient } = await import('../app/embedded-client.ts');
     return await work({
-      api: embeddedClient(local),
+      api: embeddedClient(local, traceOf(io)),
       isRemote: false,
       local,
       startEngine: () => local.startEngine(),
@@ -77,7 +78,7 @@ async function withServer<T>(
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
   const { openRemote } = await import('../app/remote.ts');
-  const remote = openRemote({ server, token, data, cwd: io.cwd });
+  const remote = openRemote({ server, token, data, cwd: io.cwd, trace: traceOf(io) });
   try {
     return await work({
       api: remote.api,
@@ -91,6 +92,11 @@ async function withServer<T>(
   } finally {
     remote.close();
   }
+}
+
+/** The trace that the command is part of, as other programs tell it. */
+function traceOf({ env }: Io): TraceContext | undefined {
+  return parseTrace(env.TRACEPARENT, env.TRACESTATE);
 }
 
 function onlyLocal(): RelayError {

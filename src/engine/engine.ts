@@ -8,6 +8,7 @@ import { RelayError } from '../base/errors.ts';
 import { compileJsonSchema } from '../base/json-schema.ts';
 import type { Logger } from '../base/logger.ts';
 import { type Service, startAll, stopAll } from '../base/service.ts';
+import type { TraceContext } from '../base/trace.ts';
 import type { HandlerCatalog } from '../definition/handler-spec.ts';
 import type { Task, Workflow } from '../definition/workflow.ts';
 import type { Random } from '../domain/retry.ts';
@@ -61,6 +62,8 @@ export interface StartRun {
   readonly priority?: number;
   readonly workdir?: string | null;
   readonly cloned_from?: string | null;
+  /** The trace of whoever starts it (SPEC S12.5). */
+  readonly trace?: TraceContext | undefined;
 }
 
 /** Makes a repeated request harmless: same caller, operation and key give the first answer (SPEC S4.7). */
@@ -193,9 +196,10 @@ export class Engine implements Service {
     const { committer, plans } = this.context;
     const run =
       idempotency.key === undefined
-        ? await committer.submit(request)
-        : await this.#once('runs.start', idempotency, request, async (work) => {
-            const [first] = await submit(work, [request], plans);
+        ? await committer.submit({ ...request, trace: start.trace })
+        : // A repeat comes in a span of its own and is the same request all the same.
+          await this.#once('runs.start', idempotency, request, async (work) => {
+            const [first] = await submit(work, [{ ...request, trace: start.trace }], plans);
             return first as RunRow;
           });
     this.context.queues.notify();
@@ -208,12 +212,14 @@ export class Engine implements Service {
       labels?: Record<string, string>;
       priority?: number;
       auto_close?: boolean;
+      trace?: TraceContext | undefined;
     },
     idempotency: Idempotency,
   ): Promise<RunRow> {
     const { inputs = {}, labels = {}, priority = 0, auto_close = true } = start;
     const request = { inputs, labels, priority, auto_close, workdir: null };
-    return this.#once('runs.start', idempotency, request, (work) => submitOpen(work, request));
+    const { trace } = start;
+    return this.#once('runs.start', idempotency, request, (work) => submitOpen(work, { ...request, trace }));
   }
 
   async enqueue(

@@ -8,6 +8,7 @@ import type { Lease } from '../worker/work-source.ts';
 import { ATTEMPT_TIMEOUT_MS } from './claim.ts';
 import type { PlannedTask } from './plan.ts';
 import type { Plans } from './plans.ts';
+import { runTrace } from './run-settings.ts';
 import type { Scopes } from './scope.ts';
 
 /** A row that was just leased. */
@@ -132,6 +133,7 @@ function toLease({ task, run }: Leased, plan: PlannedTask, config: Record<string
     checkpoint: task.checkpoint === null ? undefined : (JSON.parse(task.checkpoint) as unknown),
     answers: task.answers === null ? {} : (JSON.parse(task.answers) as Record<string, unknown>),
     workdir: run.workdir,
+    trace: runTrace(run),
   };
 }
 

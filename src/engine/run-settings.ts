@@ -1,5 +1,6 @@
 /** What a run keeps of its workflow so that moves need not look the definition up. Stored as JSON in `runs.settings`. */
 import { parseDuration } from '../base/duration.ts';
+import { type TraceContext, traceOfRun } from '../base/trace.ts';
 import type { Workflow } from '../definition/workflow.ts';
 import type { RunRow } from '../stores/rows.ts';
 
@@ -14,6 +15,8 @@ export interface RunSettings {
   readonly window: number;
   readonly timeout_ms: number | null;
   readonly has_outputs: boolean;
+  /** The trace that the run was started in; without one it has its own. */
+  readonly trace?: TraceContext;
 }
 
 /** The settings of an open run, which has no workflow. */
@@ -34,6 +37,11 @@ export function settingsOf(workflow: Workflow): RunSettings {
     timeout_ms: workflow.timeout === undefined ? null : parseDuration(workflow.timeout),
     has_outputs: Object.keys(workflow.outputs ?? {}).length > 0,
   };
+}
+
+/** The place in a trace that the run's tasks go on from (SPEC S12.5). */
+export function runTrace(run: RunRow): TraceContext {
+  return runSettings(run).trace ?? traceOfRun(run.id);
 }
 
 /** Most runs have one of a few settings; beyond this many the memory starts afresh. */

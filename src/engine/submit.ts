@@ -1,6 +1,7 @@
 /** Starting runs (SPEC S4.1) and adding tasks to open ones (S4.10): rows, edges and event in one transaction, roots move on at once. */
 import { RelayError } from '../base/errors.ts';
 import { newRunId, newTaskRunId } from '../base/ids.ts';
+import type { TraceContext } from '../base/trace.ts';
 import { hashWorkflow, type Task, type Workflow } from '../definition/workflow.ts';
 import { isTerminal } from '../domain/states.ts';
 import type { RunRow, TaskRow } from '../stores/rows.ts';
@@ -10,7 +11,7 @@ import { newRunRow, newTaskRow } from './new-rows.ts';
 import type { NamedTask } from './new-tasks.ts';
 import type { Plan, PlannedTask } from './plan.ts';
 import type { Plans } from './plans.ts';
-import { OPEN_RUN_SETTINGS, settingsOf } from './run-settings.ts';
+import { OPEN_RUN_SETTINGS, type RunSettings, settingsOf } from './run-settings.ts';
 import type { Work } from './work.ts';
 
 /** What a run is started with, checked already. */
@@ -21,6 +22,8 @@ export interface NewRun {
   readonly priority: number;
   readonly workdir: string | null;
   readonly cloned_from: string | null;
+  /** The trace of whoever started it. */
+  readonly trace?: TraceContext | undefined;
 }
 
 /** Stores a workflow unless its latest version is the same; gives the version to run. */
@@ -63,7 +66,7 @@ function newRun(start: NewRun, version: number, now: number): RunRow {
     id: newRunId(),
     workflow_name: start.workflow.name,
     workflow_version: version,
-    settings: settingsOf(start.workflow),
+    settings: withTrace(settingsOf(start.workflow), start),
     inputs: JSON.stringify(start.inputs),
     labels: JSON.stringify({ ...start.workflow.labels, ...start.labels }),
     priority: start.priority,
@@ -72,6 +75,10 @@ function newRun(start: NewRun, version: number, now: number): RunRow {
     created_at: now,
     is_open: 0,
   });
+}
+
+function withTrace(settings: RunSettings, { trace }: Pick<NewRun, 'trace'>): RunSettings {
+  return trace === undefined ? settings : { ...settings, trace };
 }
 
 async function insertTasks(
@@ -113,13 +120,15 @@ async function queueOf(tx: Tx, planned: PlannedTask): Promise<number> {
 /** Creates a run without a workflow, to which tasks are added one by one. */
 export async function submitOpen(
   work: Work,
-  start: Pick<NewRun, 'inputs' | 'labels' | 'priority' | 'workdir'> & { readonly auto_close: boolean },
+  start: Pick<NewRun, 'inputs' | 'labels' | 'priority' | 'workdir' | 'trace'> & {
+    readonly auto_close: boolean;
+  },
 ): Promise<RunRow> {
   const run = newRunRow({
     id: newRunId(),
     workflow_name: null,
     workflow_version: null,
-    settings: OPEN_RUN_SETTINGS,
+    settings: withTrace(OPEN_RUN_SETTINGS, start),
     inputs: JSON.stringify(start.inputs),
     labels: JSON.stringify(start.labels),
     priority: start.priority,

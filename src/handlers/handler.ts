@@ -1,6 +1,7 @@
 /** The contract of a handler: what a task's `uses` names. A handler is one file and one registry line (SPEC S9.4). */
 import type { z } from 'zod';
 import type { Clock } from '../base/clock.ts';
+import type { TraceContext } from '../base/trace.ts';
 import type { HandlerSpec } from '../definition/handler-spec.ts';
 import type { NewArtifact, OutputSpec, Question, Usage } from '../worker/work-source.ts';
 
@@ -22,6 +23,8 @@ export interface HandlerContext<Config> {
   readonly workdir: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
+  /** The attempt's span in the trace of its run; what the handler calls gets a child of it (`childTrace`). */
+  readonly trace: TraceContext;
   log(text: string, stream?: 'stdout' | 'stderr' | 'log' | 'token'): void;
   /** Tells how far the attempt is, 0 to 1, with the next heartbeat. */
   progress(fraction: number, message?: string): void;

@@ -5,6 +5,7 @@ import type { AnswerOf, Route, Scope } from '#client';
 import type { RelayApi } from '../app/api.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import type { TraceContext } from '../base/trace.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { EventTail } from './event-tail.ts';
 import type { Metrics } from './metrics.ts';
@@ -41,6 +42,8 @@ export interface Call<Called extends Route> {
   readonly api: RelayApi;
   /** The folder of a caller in this process; others have none in common with the server. */
   readonly workdir: string | undefined;
+  /** The trace that the caller is in. */
+  readonly trace: TraceContext | undefined;
   /** Aborted when the caller has gone, or the server stops. */
   readonly gone: () => AbortSignal;
 }

@@ -4,6 +4,7 @@
  */
 import type { AnswerOf, CallParts, Carrier, Route } from '#client';
 import { invariant } from '../base/invariant.ts';
+import type { TraceContext } from '../base/trace.ts';
 import type { Answer, Caller, ServerContext } from './context.ts';
 import { checkPart } from './contract-check.ts';
 import { EventTail } from './event-tail.ts';
@@ -15,6 +16,8 @@ export interface InProcessOptions
   extends Pick<ServerContext, 'engine' | 'apiFor' | 'clock' | 'logger' | 'redact'> {
   /** Who is written down; the owner of the process may do everything. */
   readonly by: string;
+  /** The trace that this process is part of. */
+  readonly trace: TraceContext | undefined;
 }
 
 /** Calls routes directly. */
@@ -56,6 +59,7 @@ export class InProcess implements Carrier {
       caller: this.#caller,
       api: apiFor(by),
       workdir: parts.workdir,
+      trace: this.#options.trace,
       gone: () => parts.signal ?? this.#stopping.signal,
     })) as AnswerOf<Called>;
   }

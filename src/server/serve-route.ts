@@ -4,6 +4,7 @@ import type { Route } from '#client';
 import { RelayError } from '../base/errors.ts';
 import type { Auth } from './auth.ts';
 import type { AnswerStream, Caller, Serve, ServerContext, StreamCall } from './context.ts';
+import { traceOf } from './trace-of.ts';
 import { requestChecks } from './validation.ts';
 
 const API_PREFIX = '/api/v1';
@@ -73,6 +74,7 @@ function callOf(request: FastifyRequest, reply: FastifyReply, context: ServerCon
     caller,
     api: context.apiFor(caller.name),
     workdir: undefined,
+    trace: traceOf(request),
     request,
     reply,
     gone: () => {
@@ -105,11 +107,15 @@ async function openStream<Called extends Route>(
   { metrics }: ServerContext,
 ): Promise<void> {
   const gone = call.gone();
+  // Whoever has gone already would never be told to let go of what a stream holds.
+  if (gone.aborted) throw new RelayError('SERVER_UNAVAILABLE', 'the server is stopping');
   metrics.streams += 1;
-  const close = (): void => {
-    metrics.streams -= 1;
-  };
-  if (gone.aborted) close();
-  else gone.addEventListener('abort', close, { once: true });
+  gone.addEventListener(
+    'abort',
+    () => {
+      metrics.streams -= 1;
+    },
+    { once: true },
+  );
   await stream(call);
 }

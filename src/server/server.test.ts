@@ -2,6 +2,7 @@
 
 import { readFileSync, statSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -222,6 +223,23 @@ describe('the contract', () => {
     await ana.runs.cancel(id);
     const { items } = await ana.events.page({ run_id: id, types: ['run.cancelled'] });
     expect(items[0]?.data).toMatchObject({ by: 'ana' });
+  });
+});
+
+describe('a server that stops', () => {
+  it('waits for requests under way, and not for connections that nobody has used', async () => {
+    const leaving = await ServerBench.open();
+    const spare = connect(leaving.port, '127.0.0.1');
+    await new Promise((done) => spare.once('connect', done));
+    const { id } = await leaving.client().runs.start({ open: true, auto_close: false });
+    const underWay = new Promise((done) => leaving.running.server.app.server.once('request', done));
+    const waiting = leaving.request(`/runs/${id}?wait=60s`).then((response) => response.status);
+    await underWay;
+    const closed = new Promise((done) => spare.once('close', done));
+    await leaving.running.server.stop();
+    expect(await waiting).toBe(200);
+    await closed;
+    await leaving.local.close();
   });
 });
 

@@ -3,6 +3,7 @@
  * nothing about runs and tasks. Stopping lets requests finish and makes everything that waits let go.
  */
 import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { RelayError } from '../base/errors.ts';
@@ -17,6 +18,7 @@ import { Metrics } from './metrics.ts';
 import { openApi } from './openapi.ts';
 import { RESOURCES } from './routes/registry.ts';
 import { routeServer } from './serve-route.ts';
+import { traceOf } from './trace-of.ts';
 
 /** How a server is set up. */
 export interface ServerOptions
@@ -47,6 +49,7 @@ export class Server implements Service {
   readonly #tail: EventTail;
   readonly #auth: Auth;
   #app: FastifyInstance | null = null;
+  #openRequests = 0;
   #url = '';
 
   constructor(options: ServerOptions) {
@@ -75,6 +78,7 @@ export class Server implements Service {
     this.#app = app;
     this.metrics.start();
     await this.#tail.start();
+    app.server.on('request', (_, answer: ServerResponse) => this.#countRequest(answer));
     await app.listen({ host, port });
     const address = app.server.address();
     const actual = typeof address === 'object' && address !== null ? address.port : port;
@@ -85,10 +89,21 @@ export class Server implements Service {
   async stop(): Promise<void> {
     if (this.#stopping.signal.aborted) return;
     this.#stopping.abort();
-    await this.#app?.close();
+    const closing = this.#app?.close();
+    if (this.#openRequests === 0) this.#app?.server.closeAllConnections();
+    await closing;
     await this.#tail.stop();
     this.metrics.stop();
     this.#options.logger.info('server.stopped');
+  }
+
+  /** Closing waits for requests, not for connections that others hold ready and have not used yet. */
+  #countRequest(answer: ServerResponse): void {
+    this.#openRequests += 1;
+    answer.once('close', () => {
+      this.#openRequests -= 1;
+      if (this.#openRequests === 0 && this.#stopping.signal.aborted) this.#app?.server.closeAllConnections();
+    });
   }
 
   async #build(): Promise<FastifyInstance> {
@@ -157,7 +172,7 @@ export class Server implements Service {
         status: reply.statusCode,
         ms: Math.round(ms * 10) / 10,
         at_ms: clock.now(),
-        ...traceOf(request),
+        ...traceFields(request),
       });
     });
     app.setErrorHandler((error, request, reply) => sendFailure(error, request, reply, logger));
@@ -214,12 +229,10 @@ function requestIdOf({ headers }: { readonly headers: FastifyRequest['headers'] 
   return typeof given === 'string' && /^[\w.:-]{1,100}$/.test(given) ? given : randomUUID();
 }
 
-/** W3C trace context, so that a line of ours is found from a trace of theirs. */
-function traceOf({ headers }: FastifyRequest): { readonly trace_id?: string; readonly parent_id?: string } {
-  const given = headers.traceparent;
-  const match =
-    typeof given === 'string' ? /^00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$/.exec(given) : null;
-  return match === null ? {} : { trace_id: match[1] ?? '', parent_id: match[2] ?? '' };
+/** A line of ours is found from a trace of theirs. */
+function traceFields(request: FastifyRequest): { readonly trace_id?: string; readonly parent_id?: string } {
+  const [, trace_id, parent_id] = traceOf(request)?.traceparent.split('-') ?? [];
+  return trace_id === undefined || parent_id === undefined ? {} : { trace_id, parent_id };
 }
 
 /** What is not even HTTP gets the one shape too. */

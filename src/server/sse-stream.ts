@@ -26,7 +26,8 @@ export class SseStream {
     raw.write('retry: 1000\n\n');
     this.#heartbeat = setInterval(() => this.#write(': \n\n'), HEARTBEAT_MS);
     this.#heartbeat.unref();
-    signal.addEventListener('abort', () => this.close(), { once: true });
+    if (signal.aborted) this.close();
+    else signal.addEventListener('abort', () => this.close(), { once: true });
   }
 
   get isOpen(): boolean {

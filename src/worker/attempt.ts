@@ -1,4 +1,5 @@
 /** One lease being worked on: its deadlines, why it must stop, and what its handler has said so far. Costs little when idle. */
+import { childTrace, type TraceContext } from '../base/trace.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import type { Heartbeat, Lease, NewArtifact, Question, Usage } from './work-source.ts';
 
@@ -27,6 +28,7 @@ export class Attempt {
   usage: Usage | null = null;
   artifacts: NewArtifact[] | null = null;
   log: AttemptLog | null = null;
+  #trace: TraceContext | null = null;
   #controller: AbortController | null = null;
   #news: News | null = null;
 
@@ -34,6 +36,12 @@ export class Attempt {
     this.lease = lease;
     this.timeoutAt = now + lease.timeout_ms;
     this.expiresAt = now + lease.lease_ms;
+  }
+
+  /** The attempt's own span in the trace of its run. */
+  get trace(): TraceContext {
+    this.#trace ??= childTrace(this.lease.trace);
+    return this.#trace;
   }
 
   /** Made when it is first looked at: most handlers never do. */

@@ -1,5 +1,6 @@
 /** What a handler sees of its attempt. Built for every attempt, so it is cheap; its functions may be taken out of it. */
 import type { Clock } from '../base/clock.ts';
+import type { TraceContext } from '../base/trace.ts';
 import type { HandlerContext } from '../handlers/handler.ts';
 import type { Attempt } from './attempt.ts';
 import { PauseSignal } from './pause-signal.ts';
@@ -60,6 +61,10 @@ class AttemptContext<Config> implements HandlerContext<Config> {
 
   get env(): HandlerContext<Config>['env'] {
     return this.#host.env;
+  }
+
+  get trace(): TraceContext {
+    return this.#attempt.trace;
   }
 
   get clock(): Clock {

@@ -5,6 +5,7 @@
  */
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
+import { traceIdOf } from '../base/trace.ts';
 import type { Attempt } from './attempt.ts';
 import type { HeartbeatAnswer, Settlement, WorkSource } from './work-source.ts';
 
@@ -141,7 +142,9 @@ export class LeaseKeeper {
       attempt.expiresAt = sentAt + expires_in_ms;
       return;
     }
-    this.#options.logger.info('worker.lease_ended', { lease_id, order, task_id: attempt.lease.task_id });
+    const { task_id, trace } = attempt.lease;
+    const trace_id = traceIdOf(trace);
+    this.#options.logger.info('worker.lease_ended', { lease_id, order, task_id, trace_id });
     const now = this.#options.clock.monotonic();
     attempt.stop(order === 'cancel' ? 'cancelled' : 'lost', now);
     this.#deadlineAt = Math.min(this.#deadlineAt, deadlineOf(attempt));

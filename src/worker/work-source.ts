@@ -1,4 +1,5 @@
 /** The contract between a worker and whoever hands out work: the engine in this process, a broker, or a server over HTTP. */
+import type { TraceContext } from '../base/trace.ts';
 import type { TaskFailure } from '../domain/failure.ts';
 
 /** What an attempt used, as far as the handler knows. */
@@ -38,6 +39,8 @@ export interface Lease {
   readonly answers: Readonly<Record<string, unknown>>;
   /** The folder of the workflow file, where `shell` and `script` work; null when the run did not come from one. */
   readonly workdir: string | null;
+  /** Where the run stands in the trace of whoever started it, or in its own. */
+  readonly trace: TraceContext;
 }
 
 /** What the task says about its output (SPEC S1.2 `output`). */

@@ -5,6 +5,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Service } from '../base/service.ts';
+import { traceIdOf } from '../base/trace.ts';
 import type { Handler } from '../handlers/handler.ts';
 import { Alarm } from './alarm.ts';
 import { Attempt } from './attempt.ts';
@@ -178,7 +179,8 @@ export class Worker implements Service {
 
   #abandon(attempt: Attempt): void {
     const { lease_id, task_id, handler } = attempt.lease;
-    this.#options.logger.warn('worker.handler_abandoned', { lease_id, task_id, handler });
+    const trace_id = traceIdOf(attempt.lease.trace);
+    this.#options.logger.warn('worker.handler_abandoned', { lease_id, task_id, handler, trace_id });
     this.#finish(attempt, settleStopped(attempt, this.#host));
   }
 

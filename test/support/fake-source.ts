@@ -28,6 +28,7 @@ export function makeLease(lease: Partial<Lease> & { readonly lease_id: string })
     checkpoint: undefined,
     answers: {},
     workdir: null,
+    trace: { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' },
     ...lease,
   };
 }

@@ -35,6 +35,7 @@ export function makeContext<Config>(
     workdir: tmpdir(),
     env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
     clock: systemClock,
+    trace: { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' },
     lastCheckpoint: undefined,
     answers: {},
     log: (text, stream = 'log') => said.logs.push({ text, stream }),

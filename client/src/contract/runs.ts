@@ -33,6 +33,7 @@ const runSummary = z.object({
   priority: z.int(),
   counts: z.record(z.string(), z.int()),
   cloned_from: z.string().nullable(),
+  trace_id: z.string().describe('the W3C trace that the run belongs to'),
   created_at: time,
   started_at: time.nullable(),
   finished_at: time.nullable(),

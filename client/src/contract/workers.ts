@@ -31,6 +31,9 @@ const leaseView = z.object({
   checkpoint: z.unknown().describe('what an earlier attempt left'),
   answers: anyObject.describe('answers to questions of earlier attempts, by key'),
   workdir: z.string().nullable(),
+  trace: z
+    .object({ traceparent: z.string(), tracestate: z.exactOptional(z.string()) })
+    .describe('W3C trace context of the run'),
 });
 
 const artifacts = z

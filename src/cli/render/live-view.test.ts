@@ -18,6 +18,7 @@ const RUN: RunSummary = {
   priority: 0,
   counts: {},
   cloned_from: null,
+  trace_id: '',
   created_at: new Date(START).toISOString(),
   started_at: null,
   finished_at: null,

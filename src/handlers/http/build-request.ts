@@ -1,15 +1,22 @@
 /** From the config of an `http` task to a request; what can never be sent is refused here. */
+import { childTrace, type TraceContext } from '../../base/trace.ts';
 import { AttemptFailure } from '../../domain/attempt-failure.ts';
 import { TerminalError } from '../handler.ts';
 import type { HttpConfig } from '../http.ts';
 
-/** The request that the config describes. */
-export function buildRequest(config: HttpConfig, signal: AbortSignal): Request {
+/** The request that the config describes, in a span of its own. */
+export function buildRequest(
+  config: HttpConfig,
+  { signal, trace }: { readonly signal: AbortSignal; readonly trace: TraceContext },
+): Request {
   const url = buildUrl(config);
   const body = config.json === undefined ? config.body : JSON.stringify(config.json);
   const method = config.method ?? (body === undefined ? 'GET' : 'POST');
   try {
     const headers = buildHeaders(config, url);
+    // A task that says which trace it belongs to is believed.
+    if (!headers.has('traceparent'))
+      for (const [name, value] of Object.entries(childTrace(trace))) headers.set(name, value);
     url.username = '';
     url.password = '';
     return new Request(url, { method, headers, signal, ...(body === undefined ? {} : { body }) });

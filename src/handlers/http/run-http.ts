@@ -14,10 +14,10 @@ const SHOWN_BODY_CHARS = 300;
 
 /** Sends the request and gives `{ status, headers, body }`. */
 export async function runHttp(context: HandlerContext<HttpConfig>): Promise<unknown> {
-  const { config, signal } = context;
+  const { config, signal, trace } = context;
   const timeoutMs = parseDuration(config.request_timeout ?? '') ?? REQUEST_TIMEOUT_MS;
   const timeout = AbortSignal.timeout(timeoutMs);
-  const request = buildRequest(config, AbortSignal.any([signal, timeout]));
+  const request = buildRequest(config, { signal: AbortSignal.any([signal, timeout]), trace });
   const { response, text } = await exchange(request).catch((error: unknown) => {
     signal.throwIfAborted();
     if (timeout.aborted) {

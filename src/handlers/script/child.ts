@@ -33,10 +33,11 @@ async function callFunction(start: ScriptStart): Promise<ScriptEnd> {
 }
 
 function scriptContext(start: ScriptStart): Readonly<Record<string, unknown>> {
-  const { task, workdir, answers, lastCheckpoint } = start;
+  const { task, workdir, trace, answers, lastCheckpoint } = start;
   return Object.freeze({
     task,
     workdir,
+    trace,
     answers,
     lastCheckpoint,
     env,

@@ -11,6 +11,7 @@ export interface ScriptStart {
   readonly args: unknown;
   readonly task: HandlerContext<unknown>['task'];
   readonly workdir: string;
+  readonly trace: HandlerContext<unknown>['trace'];
   readonly answers: Readonly<Record<string, unknown>>;
   readonly lastCheckpoint: unknown;
 }

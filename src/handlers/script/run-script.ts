@@ -48,10 +48,10 @@ async function childEntry(): Promise<string> {
 }
 
 function startMessage(context: HandlerContext<ScriptConfig>, file: string): ScriptStart {
-  const { config, task, workdir, answers, lastCheckpoint } = context;
+  const { config, task, workdir, trace, answers, lastCheckpoint } = context;
   const { module, args } = config;
   const exportName = config.export ?? 'default';
-  return { file, module, exportName, args, task, workdir, answers, lastCheckpoint };
+  return { file, module, exportName, args, task, workdir, trace, answers, lastCheckpoint };
 }
 
 function forwardOutput(child: GuardedProcess, context: HandlerContext<ScriptConfig>): TextTail {

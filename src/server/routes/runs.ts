@@ -9,12 +9,12 @@ const WAIT_MS_MAX = 60_000;
 
 export const serveRuns: ServeRoutes = (serve, context) => {
   const routes = ROUTES.runs;
-  serve(routes.start, ({ api, body, workdir }) => api.runs.start({ ...body, workdir }));
+  serve(routes.start, ({ api, body, workdir, trace }) => api.runs.start({ ...body, workdir, trace }));
   serve(routes.list, ({ api, query }) => api.runs.list(query));
-  serve(routes.get, ({ api, params, query }) => {
+  serve(routes.get, ({ api, params, query, gone }) => {
     const wait_ms =
       query.wait === undefined ? undefined : Math.min(parseDuration(query.wait) ?? 0, WAIT_MS_MAX);
-    return api.runs.get(params.id, { wait_ms });
+    return api.runs.get(params.id, wait_ms === undefined ? {} : { wait_ms, signal: gone() });
   });
   serve(routes.tasks, ({ api, params, query }) => api.runs.tasks(params.id, query));
   serve(routes.enqueue, ({ api, params, body }) => api.runs.enqueue(params.id, body));
@@ -46,6 +46,8 @@ export const serveRuns: ServeRoutes = (serve, context) => {
     serve(routes[verb], ({ api, params, body }) => api.runs[verb](params.id, body));
   }
   serve(routes.rerun, ({ api, params, body }) => api.runs.rerun(params.id, body.task_id, body));
-  serve(routes.clone, ({ api, params, body }) => api.runs.clone(params.id, body.inputs ?? {}, body));
+  serve(routes.clone, ({ api, params, body, trace }) =>
+    api.runs.clone(params.id, body.inputs ?? {}, { ...body, trace }),
+  );
   serve(routes.prune, ({ api, body }) => api.runs.prune(body));
 };
