@@ -170,7 +170,8 @@ function tasksOf(http: Carrier) {
       http.call(taskRoutes.answer, { ...of(id), body }),
     resume: (id: string, body: BodyOf<typeof taskRoutes.resume> = {}) =>
       http.call(taskRoutes.resume, { ...of(id), body }),
-    cancel: (id: string) => http.call(taskRoutes.cancel, of(id)),
+    cancel: (id: string, body: BodyOf<typeof taskRoutes.cancel> = {}) =>
+      http.call(taskRoutes.cancel, { ...of(id), body }),
     replay: (id: string, body: BodyOf<typeof taskRoutes.replay>) =>
       http.call(taskRoutes.replay, { ...of(id), body }),
   };

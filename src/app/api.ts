@@ -166,7 +166,7 @@ export interface TasksApi {
   answer(task_run_id: string, decision: Decided & { readonly answer: unknown }): Promise<TaskView>;
   /** Lets a paused task go on without an answer. */
   resume(task_run_id: string, decision?: Decided): Promise<TaskView>;
-  cancel(task_run_id: string): Promise<TaskView>;
+  cancel(task_run_id: string, keyed?: Keyed): Promise<TaskView>;
   replay(task_run_id: string, options: Keyed & { readonly reset_attempts: boolean }): Promise<TaskView>;
 }
 

@@ -41,6 +41,8 @@ export interface LocalWorkerOptions {
   readonly shutdownGraceMs?: number;
   /** What tasks may ask of a worker beyond its handlers. */
   readonly fit?: WorkerFit;
+  /** Somebody waits for `idle`: a claim that finds nothing must come back. */
+  readonly isLeavingWhenIdle?: boolean;
   /** Looks on at what the worker asks of its source. */
   readonly watch?: (source: WorkSource) => WorkSource;
 }
@@ -53,6 +55,7 @@ export interface RunningWorker {
 }
 
 const SHUTDOWN_GRACE_MS = 10_000;
+const IDLE_MS = 1_000;
 /** A heartbeat costs one small commit here, and people watch. */
 const PROGRESS_WITHIN_MS = 500;
 
@@ -122,7 +125,7 @@ export class LocalRelay {
     const handlers = [...this.#handlers.keys()];
     const { source, id } = await this.engine.source({ handlers, run_key, fit });
     const worker = new Worker({
-      source: watch(source),
+      source: watch(options.isLeavingWhenIdle === true ? impatient(source) : source),
       handlers: this.#handlers,
       concurrency: options.concurrency,
       clock: this.#clock,
@@ -154,4 +157,14 @@ export class LocalRelay {
   async #runKey(run_id: string): Promise<number | null> {
     return this.store.read(async (tx) => (await tx.runs.byId(run_id))?.key ?? null);
   }
+}
+
+/** The same source, which waits for work a moment only. */
+function impatient(source: WorkSource): WorkSource {
+  return {
+    next: ({ signal, ...request }) =>
+      source.next({ ...request, signal: AbortSignal.any([signal, AbortSignal.timeout(IDLE_MS)]) }),
+    extend: (heartbeats) => source.extend(heartbeats),
+    log: (chunks) => source.log(chunks),
+  };
 }

@@ -45,10 +45,10 @@ export function runsApi(local: Local): RunsApi {
       if (added === undefined) throw new RelayError('NOT_FOUND', `run ${id} was removed`);
       return added;
     },
-    cancel: (id) => act(id, () => engine.cancelRun(id, by)),
-    pause: (id) => act(id, () => engine.pauseRun(id, by)),
-    resume: (id) => act(id, () => engine.resumeRun(id, by)),
-    close: (id) => act(id, () => engine.closeRun(id, by)),
+    cancel: (id, keyed) => act(id, () => engine.cancelRun(id, by, keyed?.idempotency_key)),
+    pause: (id, keyed) => act(id, () => engine.pauseRun(id, by, keyed?.idempotency_key)),
+    resume: (id, keyed) => act(id, () => engine.resumeRun(id, by, keyed?.idempotency_key)),
+    close: (id, keyed) => act(id, () => engine.closeRun(id, by, keyed?.idempotency_key)),
     retry: (id, keyed) => act(id, () => engine.retryRun(id, by, keyed?.idempotency_key)),
     rerun: (id, task_id, keyed) => act(id, () => engine.rerunFrom(id, task_id, by, keyed?.idempotency_key)),
     clone: (id, inputs, keyed) => cloneRun(local, id, inputs, keyed),

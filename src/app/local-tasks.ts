@@ -42,7 +42,7 @@ export function tasksApi(local: Local): TasksApi {
       act(id, () => engine.decide(id, { kind: 'approve', by, answer, question_id }, idempotency_key)),
     resume: (id, { question_id, idempotency_key } = {}) =>
       act(id, () => engine.decide(id, { kind: 'approve', by, question_id }, idempotency_key)),
-    cancel: (id) => act(id, () => engine.cancelTask(id)),
+    cancel: (id, keyed) => act(id, () => engine.cancelTask(id, { caller: by, key: keyed?.idempotency_key })),
     replay: (id, { reset_attempts, idempotency_key }) =>
       act(id, () => engine.replayTask(id, { resetAttempts: reset_attempts, by }, idempotency_key)),
   };

@@ -20,6 +20,8 @@ export interface StoredQuestion {
   readonly key?: string;
   readonly message: string;
   readonly schema?: unknown;
+  /** As a worker said it; what counts is the time. */
+  readonly timeout?: string;
   readonly timeout_at?: number | null;
   readonly on_timeout?: 'approve' | 'reject';
   readonly on_reject?: 'fail' | 'skip';

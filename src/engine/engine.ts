@@ -240,23 +240,26 @@ export class Engine implements Service {
     return rows;
   }
 
-  cancelRun(run_id: string, by: string): Promise<void> {
-    return this.#onRun(run_id, (work, run) => cancelRun(work, run, by));
+  cancelRun(run_id: string, by: string, key?: string): Promise<void> {
+    const once = { caller: by, key, operation: 'runs.cancel', request: { run_id } };
+    return this.#onRun(run_id, (work, run) => cancelRun(work, run, by), once);
   }
 
-  pauseRun(run_id: string, by: string): Promise<void> {
-    return this.#onRun(run_id, async (work, run) => pauseRun(work, run, by));
+  pauseRun(run_id: string, by: string, key?: string): Promise<void> {
+    const once = { caller: by, key, operation: 'runs.pause', request: { run_id } };
+    return this.#onRun(run_id, async (work, run) => pauseRun(work, run, by), once);
   }
 
-  resumeRun(run_id: string, by: string): Promise<void> {
-    return this.#onRun(run_id, (work, run) => resumeRun(work, run, by));
+  resumeRun(run_id: string, by: string, key?: string): Promise<void> {
+    const once = { caller: by, key, operation: 'runs.resume', request: { run_id } };
+    return this.#onRun(run_id, (work, run) => resumeRun(work, run, by), once);
   }
 
-  closeRun(run_id: string, by: string): Promise<void> {
-    return this.#onRun(run_id, (work, run) => closeRun(work, run, by));
+  closeRun(run_id: string, by: string, key?: string): Promise<void> {
+    const once = { caller: by, key, operation: 'runs.close', request: { run_id } };
+    return this.#onRun(run_id, (work, run) => closeRun(work, run, by), once);
   }
 
-  /** Repeating a retry, rerun or replay would start it all again, so these take a key (SPEC S4.7). */
   retryRun(run_id: string, by: string, key?: string): Promise<number> {
     const once = { caller: by, key, operation: 'runs.retry', request: { run_id } };
     return this.#onRun(run_id, (work, run) => retryRun(work, run, by), once);
@@ -286,8 +289,10 @@ export class Engine implements Service {
     });
   }
 
-  cancelTask(task_run_id: string): Promise<void> {
-    return this.#onTask(task_run_id, cancelOneTask);
+  cancelTask(task_run_id: string, idempotency?: Idempotency): Promise<void> {
+    if (idempotency === undefined) return this.#onTask(task_run_id, cancelOneTask);
+    const once = { ...idempotency, operation: 'tasks.cancel', request: { task_run_id } };
+    return this.#onTask(task_run_id, cancelOneTask, once);
   }
 
   /** Records a decision after checking the answer against the form it was asked with. */

@@ -1,4 +1,5 @@
 /** Results of attempts: fenced by the lease, recorded once, answered the same way when repeated (SPEC S4.5, S4.6). */
+import { parseDuration } from '../base/duration.ts';
 import { newQuestionId } from '../base/ids.ts';
 import { invariant } from '../base/invariant.ts';
 import type { TaskFailure } from '../domain/failure.ts';
@@ -13,6 +14,7 @@ import type { AttemptRow, TaskRow } from '../stores/rows.ts';
 import type { Question, SettlementResult, Usage } from '../worker/work-source.ts';
 import { cancelTask, stopReasonOf } from './advance.ts';
 import { addCompanions, type Companions, refuseCompanions } from './companions.ts';
+import type { StoredQuestion } from './decide.ts';
 import { parseLeaseId } from './lease-id.ts';
 import type { StoredPayload } from './payload.ts';
 import type { Plans } from './plans.ts';
@@ -207,7 +209,10 @@ function pause(work: Work, task: TaskRow, settlement: Extract<PreparedSettlement
   const { question, status } = settlement;
   work.move(task, status, { event: 'task.paused', data: { message: question.message } });
   task.question_id = newQuestionId();
-  task.question = JSON.stringify({ kind: 'worker', ...question });
+  const timeoutMs = question.timeout === undefined ? null : parseDuration(question.timeout);
+  const timeout_at = timeoutMs === null ? null : work.now + timeoutMs;
+  task.question = JSON.stringify({ kind: 'worker', ...question, timeout_at } satisfies StoredQuestion);
+  if (timeout_at !== null) work.addTimer({ due_at: timeout_at, kind: 'question', subject: task.key });
 }
 
 /** The retry policy of a task; null in the row is the default. */

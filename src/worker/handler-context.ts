@@ -1,7 +1,8 @@
 /** What a handler sees of its attempt. Built for every attempt, so it is cheap; its functions may be taken out of it. */
 import type { Clock } from '../base/clock.ts';
+import { parseDuration } from '../base/duration.ts';
 import type { TraceContext } from '../base/trace.ts';
-import type { HandlerContext } from '../handlers/handler.ts';
+import { type HandlerContext, TerminalError } from '../handlers/handler.ts';
 import type { Attempt } from './attempt.ts';
 import { PauseSignal } from './pause-signal.ts';
 import type { LogChunk } from './work-source.ts';
@@ -109,6 +110,11 @@ class AttemptContext<Config> implements HandlerContext<Config> {
     return (question) => {
       const { answers } = this.#attempt.lease;
       if (Object.hasOwn(answers, question.key)) return answers[question.key];
+      const { timeout } = question;
+      if (timeout !== undefined && parseDuration(timeout) === null)
+        throw new TerminalError(
+          `\`timeout\` of the question \`${question.key}\` is not a duration: ${timeout}`,
+        );
       this.#attempt.question = question;
       throw new PauseSignal();
     };

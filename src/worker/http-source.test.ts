@@ -299,6 +299,28 @@ describe('the lease protocol', () => {
     expect((await beat()).leases[0]?.order).toBe('cancel');
   });
 
+  // TRANSITIONS 32
+  it('asks a question that ends with its time', async () => {
+    const bench = await openBench();
+    const asking = defineHandler({
+      name: 'asking',
+      summary: 'asks',
+      config: z.object({}),
+      run: async ({ ask }) => ask({ key: 'q', message: 'anybody?', timeout: '10ms' }),
+    }) as Handler;
+    await startWorker(bench, { handlers: [asking] });
+    const { id } = await bench.client().runs.start({
+      definition: { name: 'asks', handlers: ['asking'], tasks: { a: { uses: 'asking' } } },
+    });
+    const { tasks } = await bench.client().runs.get(id, { wait_ms: 20_000 });
+    expect(tasks[0]).toMatchObject({ status: 'FAILED', error: { class: 'rejected' } });
+    const refused = await bench.post('/leases/x/pause', {
+      status: 'BLOCKED',
+      question: { key: 'q', message: '?', timeout: 'soon' },
+    });
+    expect(refused.status).toBe(400);
+  });
+
   it('takes a blob only under its own hash, and only for a live lease', async () => {
     const { bench, claim } = await prepared();
     const [lease] = (await claim({})).leases;

@@ -107,6 +107,8 @@ export interface Question {
   readonly key: string;
   readonly message: string;
   readonly schema?: unknown;
+  /** How long to wait for an answer, such as 24h; then the task is FAILED as rejected. Without it, for ever. */
+  readonly timeout?: string;
 }
 
 /** What became of a settlement: the task's new status, or why nothing was changed. */

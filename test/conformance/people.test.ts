@@ -229,6 +229,37 @@ conformance('people', (open) => {
     await expectSound(h, run);
   });
 
+  // TRANSITIONS 32
+  it('a question of a worker that nobody answers in time fails the task as rejected', async () => {
+    const h = await open();
+    const run = await h.start({ a: {} });
+    await h.pause(await h.claimOne('a'), { key: 'q', message: 'anybody?', timeout: '1h' });
+    await h.leap(3_599_000);
+    expect((await h.task(run, 'a')).status).toBe('WAITING_INPUT');
+    await h.restart();
+    await h.leap(1_000);
+    expect(await h.task(run, 'a')).toMatchObject({ status: 'FAILED', attempts_spent: 0 });
+    expect(JSON.parse((await h.task(run, 'a')).error ?? '')).toMatchObject({
+      class: 'rejected',
+      message: 'rejected by timeout: nobody answered in time',
+    });
+    await expectSound(h, run);
+  });
+
+  // TRANSITIONS 31
+  it('an answer in time leaves nothing of the timeout, and a later question has its own', async () => {
+    const h = await open();
+    const run = await h.start({ a: {} });
+    await h.pause(await h.claimOne('a'), { key: 'q', message: 'first?', timeout: '1h' });
+    await decide(h, run, 'a', { kind: 'approve', answer: 1 });
+    await h.pause(await h.claimOne('a'), { key: 'r', message: 'second?', timeout: '3h' });
+    await h.leap(7_200_000);
+    expect((await h.task(run, 'a')).status).toBe('WAITING_INPUT');
+    await h.leap(3_600_000);
+    expect((await h.task(run, 'a')).status).toBe('FAILED');
+    await expectSound(h, run);
+  });
+
   // SPEC S1.2, TRANSITIONS 31
   it('an answered task does not exceed max_parallel', async () => {
     const h = await open();

@@ -237,6 +237,29 @@ conformance('large fans', (open) => {
     await expectSound(h, run);
   });
 
+  // SPEC S4.7
+  it('an operator who repeats an action under its key does not undo what came after', async () => {
+    const h = await open();
+    const run = await h.start({ a: {} });
+    await h.engine.pauseRun(run, 'me', 'k');
+    await h.engine.resumeRun(run, 'me', 'k');
+    await h.engine.pauseRun(run, 'me', 'k');
+    expect((await h.run(run)).paused).toBe(0);
+    await h.engine.pauseRun(run, 'me', 'another');
+    expect((await h.run(run)).paused).toBe(1);
+    await h.engine.resumeRun(run, 'me', 'k');
+    expect((await h.run(run)).paused).toBe(1);
+    await h.engine.cancelRun(run, 'me', 'k');
+    await h.engine.retryRun(run, 'me');
+    await h.engine.cancelRun(run, 'me', 'k');
+    expect((await h.run(run)).status).not.toBe('CANCELLED');
+    const other = await h.start({ a: {} });
+    expect(await refusal(h.engine.cancelRun(other, 'me', 'k'))).toBe('IDEMPOTENCY_CONFLICT');
+    const task = (await h.task(other, 'a')).id;
+    for (let times = 0; times < 2; times++) await h.engine.cancelTask(task, { caller: 'me', key: 't' });
+    expect(await h.events(other, 'task.cancelled')).toHaveLength(1);
+  });
+
   // SPEC S5.5
   it('a failure above more than 500 children skips them all, and cancels what is not below it', async () => {
     const h = await open();

@@ -147,7 +147,7 @@ export const taskRoutes = {
   reject: decide('reject', 'Say no', z.strictObject({ reason: text.optional(), ...decided })),
   answer: decide('answer', 'Answer what a worker asked', z.strictObject({ answer: z.unknown(), ...decided })),
   resume: decide('resume', 'Let a paused task go on without an answer', z.strictObject(decided)),
-  cancel: decide('cancel', 'Cancel a task', z.strictObject({})),
+  cancel: decide('cancel', 'Cancel a task', z.strictObject({ idempotency_key: idempotencyKey })),
   replay: decide(
     'replay',
     'Let a dead task run again',

@@ -44,6 +44,9 @@ const question = z.strictObject({
   key: id,
   message: text,
   schema: z.exactOptional(z.unknown()),
+  timeout: z
+    .exactOptional(z.string().regex(/^\d{1,12}(\.\d{1,6})?(ms|s|m|h|d)$/))
+    .describe('how long to wait for an answer, such as 24h; then the task is FAILED as rejected'),
 });
 const used = z.exactOptional(usage);
 

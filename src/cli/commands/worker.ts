@@ -1,6 +1,7 @@
 /** `relay worker`: takes tasks from a server, or from the store itself, and runs them (SPEC S11.2). */
 import type { Command } from 'commander';
 import type { Config } from '../../app/config.ts';
+import type { RemoteWorkerOptions } from '../../app/remote.ts';
 import { systemClock } from '../../base/clock.ts';
 import { parseDuration } from '../../base/duration.ts';
 import { RelayError } from '../../base/errors.ts';
@@ -23,6 +24,7 @@ interface WorkerCommandOptions extends CommonOptions {
   readonly handlers?: readonly string[];
   readonly label?: readonly string[];
   readonly pool?: string;
+  readonly resource?: readonly string[];
   readonly id?: string;
   readonly exitWhenIdle?: boolean;
   readonly shutdownTimeout: string;
@@ -36,6 +38,7 @@ export const buildWorker: BuildCommand = (command, context) => {
         ['relay worker --server http://127.0.0.1:7788', 'work for a server'],
         ['relay worker --server URL --handlers train.ts', 'with handlers of your own'],
         ['relay worker --server URL --pool gpu --label region=eu', 'for tasks that ask for these'],
+        ['relay worker --server URL --resource vram_gb=24', 'for tasks that need as much or less'],
         ['relay worker --exit-when-idle', 'work off the embedded store, then end'],
       ])}
 SIGTERM lets what runs finish within the time and gives the rest back. Results survive an outage of the server.
@@ -50,6 +53,7 @@ function addOptions(command: Command): Command {
     .option('--handlers <file>', 'a module that exports handlers; may be repeated', collect)
     .option('--label <name=value>', 'what tasks may ask for; may be repeated', collect)
     .option('--pool <name>', 'the pool the worker belongs to')
+    .option('--resource <name=number>', 'how much of something it has; may be repeated', collect)
     .option('--id <name>', 'a name that stays the same after a restart')
     .option('--exit-when-idle', 'end when there is nothing to do')
     .option('--shutdown-timeout <duration>', 'how long running tasks may finish', '30s');
@@ -64,22 +68,26 @@ async function work(options: WorkerCommandOptions, { io }: CommandContext): Prom
   const { config } = await configFor(options, io);
   const handlers = await loadHandlers(options.handlers ?? [], io.cwd);
   const interrupted = untilInterrupted(io);
-  const labels = pairs('--label', options.label);
-  const parts = { config, handlers, labels, interrupted, graceMs };
+  const fit = {
+    pool: options.pool,
+    labels: pairs('--label', options.label),
+    resources: amounts(options.resource),
+  };
+  const parts = { config, handlers, fit, interrupted, graceMs };
   await (config.server === undefined ? workHere(options, parts, io) : workThere(options, parts, io));
 }
 
 interface Parts {
   readonly config: Config;
   readonly handlers: readonly Handler[];
-  readonly labels: Readonly<Record<string, string>>;
+  readonly fit: Pick<RemoteWorkerOptions['card'], 'pool' | 'labels' | 'resources'>;
   readonly interrupted: Promise<'told'>;
   readonly graceMs: number;
 }
 
 /** For a server: every connection is made from here. */
 async function workThere(options: WorkerCommandOptions, parts: Parts, io: Io): Promise<void> {
-  const { config, handlers, labels, interrupted, graceMs } = parts;
+  const { config, handlers, fit, interrupted, graceMs } = parts;
   const { dialIn } = await import('../../app/remote.ts');
   const logger = createLogger({ level: config.log, clock: systemClock, write: (line) => io.err.write(line) });
   const leaving = new AbortController();
@@ -90,7 +98,7 @@ async function workThere(options: WorkerCommandOptions, parts: Parts, io: Io): P
     data: config.data,
     cwd: io.cwd,
     env: io.env,
-    card: { worker_id: options.id, labels, pool: options.pool },
+    card: { worker_id: options.id, ...fit },
     handlers,
     concurrency: options.concurrency,
     logger,
@@ -106,15 +114,15 @@ async function workThere(options: WorkerCommandOptions, parts: Parts, io: Io): P
 
 /** On the store itself, with the loops that carry runs on. */
 async function workHere(options: WorkerCommandOptions, parts: Parts, io: Io): Promise<void> {
-  const { config, handlers, labels, interrupted, graceMs } = parts;
+  const { config, handlers, fit, interrupted, graceMs } = parts;
   const local = await openLocal(config, io, handlers);
   try {
     await local.startEngine();
-    const fit = { labels, pool: options.pool };
     const worker = await local.startWorker({
       concurrency: options.concurrency,
       fit,
       shutdownGraceMs: graceMs,
+      isLeavingWhenIdle: options.exitWhenIdle === true,
     });
     announce('local', `on ${local.store.description}`, options, io);
     await (options.exitWhenIdle === true ? Promise.race([interrupted, worker.idle()]) : interrupted);
@@ -122,6 +130,17 @@ async function workHere(options: WorkerCommandOptions, parts: Parts, io: Io): Pr
   } finally {
     await local.close();
   }
+}
+
+/** What the worker has, by name. */
+function amounts(list: readonly string[] | undefined): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    Object.entries(pairs('--resource', list)).map(([name, text]) => {
+      const amount = Number(text);
+      if (text.trim() !== '' && Number.isFinite(amount) && amount >= 0) return [name, amount];
+      throw new RelayError('USAGE', `--resource ${name} must be a number from 0, not \`${text}\``);
+    }),
+  );
 }
 
 function announce(id: string, where: string, options: WorkerCommandOptions, io: Io): void {

@@ -20,6 +20,7 @@ const question = z.object({
   key: z.string(),
   message: z.string(),
   schema: z.unknown().exactOptional(),
+  timeout: z.string().exactOptional(),
   status: z.enum(['BLOCKED', 'WAITING_INPUT']).exactOptional(),
 });
 

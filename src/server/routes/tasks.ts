@@ -27,7 +27,7 @@ export const serveTasks: ServeRoutes = (serve, context) => {
   serve(routes.reject, ({ api, params, body }) => api.tasks.reject(params.task_run_id, body));
   serve(routes.answer, ({ api, params, body }) => api.tasks.answer(params.task_run_id, body));
   serve(routes.resume, ({ api, params, body }) => api.tasks.resume(params.task_run_id, body));
-  serve(routes.cancel, ({ api, params }) => api.tasks.cancel(params.task_run_id));
+  serve(routes.cancel, ({ api, params, body }) => api.tasks.cancel(params.task_run_id, body));
   serve(routes.replay, ({ api, params, body }) => api.tasks.replay(params.task_run_id, body));
 };
 

@@ -1,6 +1,7 @@
 /** Workers and leases over HTTP (SPEC S11.1): what travels is turned into what the engine takes, and nothing is decided here. */
 import { createHash } from 'node:crypto';
 import { ROUTES, type WireSettlement } from '#client';
+import { parseDuration } from '../../base/duration.ts';
 import { ERROR_CODES, type ErrorCode } from '../../base/error-codes.ts';
 import { RelayError } from '../../base/errors.ts';
 import type { Heartbeat, HeartbeatAnswer, Settlement, SettlementResult } from '../../worker/work-source.ts';
@@ -146,6 +147,8 @@ async function readSettlement(wire: WireSettlement, context: ServerContext): Pro
       return { ...wire, failure: { ...rest, ...wait, message: redact(rest.message) } };
     }
     case 'pause':
+      if (wire.question.timeout !== undefined && parseDuration(wire.question.timeout) === null)
+        throw new RelayError('USAGE', `\`timeout\` is longer than ten years: ${wire.question.timeout}`);
       return { ...wire, question: { ...wire.question, message: redact(wire.question.message) } };
     case 'release':
       return wire;
