@@ -8,7 +8,7 @@ import type { Workflow } from '../src/definition/workflow.ts';
 import { Engine } from '../src/engine/engine.ts';
 import type { EngineSource } from '../src/engine/engine-source.ts';
 import { BUILT_IN_HANDLERS } from '../src/handlers/registry.ts';
-import { FileBlobStore } from '../src/stores/blob-store.ts';
+import { FileBlobStore } from '../src/stores/blobs/file-blob-store.ts';
 import { openDriver } from '../src/stores/sqlite/driver.ts';
 import { SqliteStore } from '../src/stores/sqlite/sqlite-store.ts';
 import type { Settlement } from '../src/worker/work-source.ts';

@@ -23,6 +23,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ),
   server: ['engine', 'domain', 'base'].concat([
     'app/api.ts',
+    'stores/blob-store.ts',
     'stores/store.ts',
     'stores/rows.ts',
     'worker/work-source.ts',

@@ -52,10 +52,27 @@ export interface CallParts<Called extends Route> {
   readonly workdir?: string | undefined;
 }
 
-/** Bytes with what they are. */
+/** Content with what it is; it may be larger than memory. */
 export interface Content {
   readonly content_type: string;
-  readonly bytes: Uint8Array;
+  readonly size: number;
+  /** Another content has another. */
+  readonly etag: string;
+  /** The content piece by piece; to be read once, and to its end or left. */
+  readonly read: () => Promise<AsyncIterable<Uint8Array>>;
+}
+
+/** All of a content, for what is small or has to be in memory anyway. */
+export async function bytesOf(content: Content): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of await content.read()) pieces.push(piece);
+  const bytes = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
+  return bytes;
 }
 
 /** What a call gives. */
@@ -86,19 +103,32 @@ export class Http implements Carrier {
   }
 
   async call<Called extends Route>(route: Called, parts: CallParts<Called> = {}): Promise<AnswerOf<Called>> {
-    const timeout = AbortSignal.timeout((this.#options.timeoutMs ?? TIMEOUT_MS) + (parts.waitMs ?? 0));
-    const signal = parts.signal === undefined ? timeout : AbortSignal.any([timeout, parts.signal]);
-    const response = await this.#send(route, parts, { signal, accept: 'application/json' });
+    const late = new AbortController();
+    const timer = setTimeout(
+      () => late.abort(new DOMException('no answer in time', 'TimeoutError')),
+      (this.#options.timeoutMs ?? TIMEOUT_MS) + (parts.waitMs ?? 0),
+    );
+    const signal = parts.signal === undefined ? late.signal : AbortSignal.any([late.signal, parts.signal]);
     try {
-      if (route.response === 'bytes') {
-        const bytes = new Uint8Array(await response.arrayBuffer());
-        const content_type = response.headers.get('content-type') ?? 'application/octet-stream';
-        return { content_type, bytes } as AnswerOf<Called>;
-      }
-      return (await response.json()) as AnswerOf<Called>;
-    } catch (cause) {
-      throw this.#error(this.#unreachable('the answer broke off', cause));
+      const response = await this.#send(route, parts, { signal, accept: 'application/json' });
+      // Content takes as long as its reader; its time is over with its head.
+      if (route.response === 'bytes') return this.#content(response) as AnswerOf<Called>;
+      return (await response.json().catch((cause: unknown) => {
+        throw this.#error(this.#unreachable('the answer broke off', cause));
+      })) as AnswerOf<Called>;
+    } finally {
+      clearTimeout(timer);
     }
+  }
+
+  #content({ headers, body }: Response): Content {
+    const failed = (cause: unknown): Error => this.#error(this.#unreachable('the content broke off', cause));
+    return {
+      content_type: headers.get('content-type') ?? 'application/octet-stream',
+      size: Number(headers.get('content-length') ?? 0),
+      etag: headers.get('etag') ?? '',
+      read: async () => piecesOf(body, failed),
+    };
   }
 
   /** Opens a stream of server-sent events; the body is read by the caller. */
@@ -159,6 +189,26 @@ export class Http implements Carrier {
 
   #error(problem: CallProblem): Error {
     return this.#options.toError?.(problem) ?? new CallError(problem);
+  }
+}
+
+/** A body piece by piece; browsers do not all iterate over streams. Leaving it half-way ends the transfer. */
+async function* piecesOf(
+  body: ReadableStream<Uint8Array> | null,
+  failed: (cause: unknown) => Error,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const reader = body?.getReader();
+  if (reader === undefined) return;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read().catch((cause: unknown) => {
+        throw failed(cause);
+      });
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
   }
 }
 

@@ -18,6 +18,7 @@ export {
 export type { ValidationView, WorkflowView } from './contract/workflows.ts';
 export {
   type AnswerOf,
+  bytesOf,
   CallError,
   type CallParts,
   type CallProblem,

@@ -3,6 +3,7 @@ import type {
   ApprovalView,
   ArtifactView,
   AttemptView,
+  Content,
   ContextView,
   EventView,
   GraphView,
@@ -153,7 +154,7 @@ export interface TasksApi {
   get(task_run_id: string): Promise<TaskView>;
   attempts(task_run_id: string): Promise<Page<AttemptView>>;
   artifacts(task_run_id: string): Promise<Page<ArtifactView>>;
-  artifact(artifact_id: string): Promise<{ readonly content_type: string; readonly bytes: Uint8Array }>;
+  artifact(artifact_id: string): Promise<Content>;
   logs(task_run_id: string, page: Paging): Promise<Page<LogView>>;
   /** `with` as it was or will be rendered, secrets masked. */
   input(task_run_id: string): Promise<unknown>;

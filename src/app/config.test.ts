@@ -22,6 +22,7 @@ describe('a setting', () => {
     const { config, origins, warnings } = load();
     expect(config).toEqual({
       data: '.relay',
+      blobs: { kind: 'files' },
       broker: 'none',
       log: 'warn',
       definition_limits: { tasks_max: 10_000, task_config_bytes_max: 65_536, file_bytes_max: 8_388_608 },
@@ -70,6 +71,25 @@ describe('a setting', () => {
 
 // SPEC S14.2
 describe('a config file', () => {
+  it('of the blobs may name a bucket, with defaults for what buckets have in common', () => {
+    file('blobs: { kind: s3, endpoint: "http://127.0.0.1:9000", bucket: relay }\n');
+    expect(load().config.blobs).toEqual({
+      kind: 's3',
+      endpoint: 'http://127.0.0.1:9000',
+      bucket: 'relay',
+      region: 'us-east-1',
+      access_key_env: 'AWS_ACCESS_KEY_ID',
+      secret_key_env: 'AWS_SECRET_ACCESS_KEY',
+      prefix: '',
+    });
+    file('blobs: { kind: s4 }\n');
+    expect(() => load()).toThrow('`blobs.kind` must be one of `files`, `s3`, not the text "s4"');
+    file('blobs: { kind: s3, bucket: relay }\n');
+    expect(() => load()).toThrow('`endpoint` is missing in `blobs`');
+    file('blobs: { kind: files, bucket: relay }\n');
+    expect(() => load()).toThrow('unknown key `bucket`');
+  });
+
   it('that is missing is a warning', () => {
     expect(load({ flags: { config: 'nope.yaml' } }).warnings).toEqual([
       `the config file ${join(cwd, 'nope.yaml')} does not exist; defaults are used`,

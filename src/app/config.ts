@@ -24,6 +24,21 @@ const definitionLimits = z
   })
   .prefault({});
 
+const blobs = z
+  .discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('files') }),
+    z.strictObject({
+      kind: z.literal('s3'),
+      endpoint: z.string().regex(/^https?:\/\/.+$/),
+      bucket: z.string().min(1),
+      region: z.string().min(1).default('us-east-1'),
+      access_key_env: z.string().min(1).default('AWS_ACCESS_KEY_ID'),
+      secret_key_env: z.string().min(1).default('AWS_SECRET_ACCESS_KEY'),
+      prefix: z.string().default(''),
+    }),
+  ])
+  .prefault({ kind: 'files' });
+
 const STORE_RULE = 'sqlite:PATH or postgres://…';
 const BROKER_RULE = 'none, redis://… or amqp://…';
 const SERVER_RULE = 'http://… or https://…';
@@ -36,6 +51,10 @@ const configSchema = z.strictObject({
     .regex(/^(sqlite:.+|postgres(ql)?:\/\/.+)$/)
     .optional()
     .describe(`${STORE_RULE}; default: relay.db in the data folder`),
+  blobs: blobs.describe(
+    'where outputs and files above 256 KiB are kept: files in the data folder, or an S3-compatible bucket: ' +
+      '{kind: s3, endpoint, bucket, region, access_key_env, secret_key_env, prefix}',
+  ),
   broker: z
     .string()
     .regex(/^(none|rediss?:\/\/.+|amqps?:\/\/.+)$/)

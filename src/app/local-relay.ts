@@ -6,7 +6,8 @@ import { Engine } from '../engine/engine.ts';
 import type { WorkerFit } from '../engine/worker-fit.ts';
 import type { Handler } from '../handlers/handler.ts';
 import { BUILT_IN_HANDLERS, WORKER_HANDLERS } from '../handlers/registry.ts';
-import { FileBlobStore } from '../stores/blob-store.ts';
+import type { BlobStore } from '../stores/blob-store.ts';
+import { type BlobSettings, openBlobs } from '../stores/blobs/open-blobs.ts';
 import { openStore } from '../stores/registry.ts';
 import type { Store } from '../stores/store.ts';
 import type { WorkSource } from '../worker/work-source.ts';
@@ -21,6 +22,8 @@ export interface LocalOptions {
   readonly data: string;
   /** A store URL; by default `relay.db` in the data folder. */
   readonly store?: string | undefined;
+  /** Where large payloads are kept; by default files in the data folder. */
+  readonly blobs?: BlobSettings | undefined;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: LogLevel;
@@ -75,7 +78,11 @@ export class LocalRelay {
   readonly #handlers: ReadonlyMap<string, Handler>;
   #isRunning = false;
 
-  private constructor(options: LocalOptions, store: Store, migrated: readonly string[]) {
+  private constructor(
+    options: LocalOptions,
+    { store, blobs }: { readonly store: Store; readonly blobs: BlobStore },
+    migrated: readonly string[],
+  ) {
     this.#options = options;
     this.by = options.by;
     this.store = store;
@@ -85,7 +92,7 @@ export class LocalRelay {
     this.#handlers = new Map([...WORKER_HANDLERS, ...own.map((handler) => [handler.name, handler] as const)]);
     this.engine = new Engine({
       store,
-      blobs: new FileBlobStore(join(resolve(options.cwd, options.data), 'blobs')),
+      blobs,
       handlers: new Map([...BUILT_IN_HANDLERS, ...own.map((handler) => [handler.name, handler] as const)]),
       clock: store.clock,
       random: Math.random,
@@ -100,10 +107,15 @@ export class LocalRelay {
 
   /** Opens the store and brings its schema up to date. Nothing runs yet. */
   static async open(options: LocalOptions): Promise<LocalRelay> {
-    const url = options.store ?? `sqlite:${join(resolve(options.cwd, options.data), 'relay.db')}`;
-    const store = await openStore(url, options.cwd);
+    const folder = resolve(options.cwd, options.data);
+    const blobs = await openBlobs(options.blobs ?? { kind: 'files' }, {
+      folder: join(folder, 'blobs'),
+      env: options.env,
+      clock: systemClock,
+    });
+    const store = await openStore(options.store ?? `sqlite:${join(folder, 'relay.db')}`, options.cwd);
     const { applied } = await store.migrate();
-    return new LocalRelay(options, store, applied);
+    return new LocalRelay(options, { store, blobs }, applied);
   }
 
   /** Runs the engine's loops: decisions, timers, expired leases. */

@@ -1,6 +1,6 @@
 /** Task runs of an engine in this process: state, content, and what people decide. */
 import { RelayError } from '../base/errors.ts';
-import { readBytes } from '../engine/payload.ts';
+import { contentOf } from '../engine/payload.ts';
 import { TemplateError } from '../template/template.ts';
 import type { TasksApi, TaskView } from './api.ts';
 import type { Local } from './local-api.ts';
@@ -30,7 +30,7 @@ export function tasksApi(local: Local): TasksApi {
       const place = views.parseArtifactId(id);
       const [row] = place === null ? [] : await store.read((tx) => tx.artifacts.find([place]));
       if (row === undefined) throw new RelayError('NOT_FOUND', `there is no artifact ${id}`);
-      return { content_type: row.content_type, bytes: await readBytes(row, blobs) };
+      return contentOf(row, blobs);
     },
     logs: (id, page) => reader.logs(id, page),
     input: (id) => renderInput(local, id),

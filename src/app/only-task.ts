@@ -2,6 +2,7 @@
  * One task of a workflow by itself, with what it refers to taken from an earlier run (`relay run --only TASK --from RUN_ID`). Outputs
  * travel as an input of the new run: inputs are data and never rendered, so an output that looks like a template stays what it is.
  */
+import { bytesOf } from '#client';
 import { RelayError } from '../base/errors.ts';
 import { didYouMean } from '../base/suggest.ts';
 import type { Task, Workflow } from '../definition/workflow.ts';
@@ -92,7 +93,7 @@ async function outputsOf(
 
 async function outputOf(api: RelayApi, task: TaskView | undefined): Promise<unknown> {
   if (task === undefined || task.output_ref === null) return task?.output ?? null;
-  const { bytes } = await api.tasks.artifact(task.output_ref);
+  const bytes = await bytesOf(await api.tasks.artifact(task.output_ref));
   return JSON.parse(new TextDecoder().decode(bytes)) as unknown;
 }
 

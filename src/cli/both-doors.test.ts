@@ -51,6 +51,7 @@ function comparable({ code, out, err }: CliResult): Told {
         if (!ids.has(id)) ids.set(id, `id-${ids.size}`);
         return ids.get(id) ?? '';
       })
+      .replace(/"trace_id": "[0-9a-f]{32}"/g, '"trace_id": "TRACE"')
       .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
       .replace(/"(cursor|next_cursor|output_ref)": "[^"]*"/g, '"$1": "PLACE"')
       .replace(/"id": "[0-9a-z]+\.[0-9a-z]+\.[0-9a-z]+"/g, '"id": "ARTIFACT"')

@@ -62,6 +62,7 @@ export async function openLocal(
   return LocalRelay.open({
     data: config.data,
     store: config.store,
+    blobs: config.blobs,
     cwd: io.cwd,
     env: io.env,
     log: config.log,

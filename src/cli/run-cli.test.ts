@@ -404,6 +404,8 @@ describe('relay config', () => {
     expect(out.replaceAll(cwd, '.')).toMatchInlineSnapshot(`
       "data: elsewhere                    # --data
       store: postgres://me:***@db/relay  # RELAY_STORE
+      blobs:                             # default
+        kind: files
       broker: none                       # default
       # server:                          # not set
       token: "***"                       # RELAY_TOKEN

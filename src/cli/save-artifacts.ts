@@ -1,5 +1,5 @@
 /** Artifacts out of the store: to a folder, or to stdout. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import type { ArtifactView, RelayApi } from '../app/api.ts';
 import { RelayError } from '../base/errors.ts';
@@ -16,12 +16,13 @@ export async function saveArtifacts(
   const root = resolve(io.cwd, folder);
   const paths: string[] = [];
   for (const artifact of newest(artifacts)) {
-    const { bytes } = await api.tasks.artifact(artifact.id);
     const path = placeIn(root, artifact.name);
+    const content = await api.tasks.artifact(artifact.id);
     try {
-      mkdirSync(dirname(path), { recursive: true });
-      writeFileSync(path, bytes);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, await content.read());
     } catch (cause) {
+      if (cause instanceof RelayError) throw cause;
       const message = `${path} cannot be written: ${(cause as Error).message}`;
       throw new RelayError('FILE_NOT_WRITABLE', message, { cause });
     }
@@ -45,7 +46,7 @@ export async function printArtifact(
       hint: didYouMean(name, names) ?? (names.length === 0 ? 'the task has left none' : names.join(', ')),
     });
   }
-  io.out.write((await api.tasks.artifact(found.id)).bytes);
+  for await (const piece of await (await api.tasks.artifact(found.id)).read()) io.out.write(piece);
 }
 
 function newest(artifacts: readonly ArtifactView[]): readonly ArtifactView[] {

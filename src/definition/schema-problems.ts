@@ -159,12 +159,24 @@ function unionFindings(
     );
   }
   if (view.found === undefined) return [missingKey(view)];
+  if (issue.errors.length === 0) return [wrongKind(context, view)];
   const expected = issue.errors.flatMap((branch) =>
     branch.flatMap((inner) => (inner.code === 'invalid_type' ? [inner.expected] : [])),
   );
   const message = `${view.name} must be ${expected.map(inWords).join(' or ')}, not ${describe(view.found)}`;
   const hint = typeHint(expected[0] ?? '', view.found);
   return [{ code: 'wrong_type', message, path: view.path, hint }];
+}
+
+/** The key that tells the branches of a union apart names none of them. */
+function wrongKind({ schema, issue }: IssueContext, view: View): Finding {
+  const allowed = schemasAt(schema, issue.path as Path).flatMap((each) => {
+    const def = defOf(each);
+    return def.type === 'literal' ? def.values.map(String) : [];
+  });
+  const message = `${view.name} must be ${listOf(allowed)}, not ${describe(view.found)}`;
+  const hint = didYouMean(String(view.found), allowed);
+  return { code: 'wrong_value', message, path: view.path, hint };
 }
 
 /** Keys that the object at `path` may have. */

@@ -4,9 +4,9 @@ import { isStoreError, RelayError } from '../base/errors.ts';
 import { classify } from '../domain/failure.ts';
 import type { BlobStore } from '../stores/blob-store.ts';
 import { checkOutput } from '../worker/check-output.ts';
-import type { OutputSpec, Settlement } from '../worker/work-source.ts';
+import type { NewArtifact, OutputSpec, SentArtifact, Settlement } from '../worker/work-source.ts';
 import type { NamedTask, WrittenTasks } from './new-tasks.ts';
-import { inlineText, storeBytes, storeJson } from './payload.ts';
+import { inlineText, type StoredPayload, storeBytes, storedBlob, storeJson } from './payload.ts';
 import type { PreparedSettlement } from './settle.ts';
 
 /** A completion with nothing but a small output needs nobody else. Null: it is not one, or its output is to be looked at. */
@@ -86,9 +86,9 @@ async function prepareCompletion(
   try {
     const output = await storeJson(settlement.output, blobs);
     const files = await Promise.all(
-      (settlement.artifacts ?? []).map(async ({ name, bytes, content_type }) => ({
-        name,
-        payload: await storeBytes(bytes, content_type, blobs),
+      (settlement.artifacts ?? []).map(async (artifact) => ({
+        name: artifact.name,
+        payload: await storeArtifact(artifact, blobs),
       })),
     );
     const tasks = enqueue === undefined ? [] : await readTasks(lease_id, enqueue);
@@ -99,6 +99,12 @@ async function prepareCompletion(
     const kind = error.code === 'PAYLOAD_TOO_LARGE' ? 'too_long' : 'schema';
     return refusedOutput(lease_id, { digest, usage, problem: { problem: kind, message: error.message } });
   }
+}
+
+function storeArtifact(artifact: NewArtifact | SentArtifact, blobs: BlobStore): Promise<StoredPayload> {
+  const { content_type } = artifact;
+  if (!('sha256' in artifact)) return storeBytes(artifact.bytes, content_type, blobs);
+  return storedBlob({ ref: artifact.sha256, bytes: artifact.bytes }, content_type, blobs);
 }
 
 /** An output that is not what the task asked for fails the attempt, whoever ran it (TRANSITIONS 20, 21). */

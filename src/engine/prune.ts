@@ -37,8 +37,10 @@ export async function prune(context: EngineContext, filter: PruneFilter): Promis
 }
 
 async function removeOrphans({ store, blobs, clock }: EngineContext): Promise<void> {
-  for (const ref of await blobs.olderThan(clock.now() - BLOB_AGE_MS)) {
+  const before = clock.now() - BLOB_AGE_MS;
+  for await (const ref of blobs.olderThan(before)) {
     const isUsed = await store.read((tx) => tx.artifacts.isBlobUsed(ref));
-    if (!isUsed) await blobs.remove(ref);
+    // One that was stored again in this moment is about to be referred to.
+    if (!isUsed) await blobs.remove(ref, before);
   }
 }

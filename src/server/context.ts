@@ -31,13 +31,19 @@ export interface ServerContext {
   readonly stopping: AbortSignal;
 }
 
+/** Bytes on their way, and how many they will be. */
+export interface SentContent {
+  readonly bytes: number;
+  readonly pieces: AsyncIterable<Uint8Array>;
+}
+
 /** One request, checked. */
 export interface Call<Called extends Route> {
   readonly params: z.output<Called['params']>;
   readonly query: z.output<Called['query']>;
   readonly body: z.output<Called['body']>;
-  /** The body of a route that takes bytes. */
-  readonly bytes: Uint8Array;
+  /** The body of a route that takes bytes, to be read once. */
+  readonly content: SentContent;
   readonly caller: Caller;
   readonly api: RelayApi;
   /** The folder of a caller in this process; others have none in common with the server. */

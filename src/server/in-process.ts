@@ -2,6 +2,7 @@
  * The routes without HTTP, for clients in this process: the same answers behind the same contract, without what only a network
  * needs (sockets, tokens, names of hosts, bounds of bodies). Parts travel as JSON would carry them, so both doors see the same.
  */
+import { Readable } from 'node:stream';
 import type { AnswerOf, CallParts, Carrier, Route } from '#client';
 import { invariant } from '../base/invariant.ts';
 import type { TraceContext } from '../base/trace.ts';
@@ -53,9 +54,10 @@ export class InProcess implements Carrier {
     };
     for (const part of ['params', 'query', 'body'] as const) checkPart(route, part, sent[part]);
     const { by, apiFor } = this.#options;
+    const { bytes = new Uint8Array() } = parts;
     return (await answer({
       ...sent,
-      bytes: parts.bytes ?? new Uint8Array(),
+      content: { bytes: bytes.length, pieces: Readable.from([bytes]) },
       caller: this.#caller,
       api: apiFor(by),
       workdir: parts.workdir,

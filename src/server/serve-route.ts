@@ -1,9 +1,11 @@
 /** Puts a route of the contract on Fastify: who may call it, what it takes, how its answer goes out. */
+
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Route } from '#client';
+import type { Content, Route } from '#client';
 import { RelayError } from '../base/errors.ts';
 import type { Auth } from './auth.ts';
-import type { AnswerStream, Caller, Serve, ServerContext, StreamCall } from './context.ts';
+import type { AnswerStream, Caller, SentContent, Serve, ServerContext, StreamCall } from './context.ts';
 import { traceOf } from './trace-of.ts';
 import { requestChecks } from './validation.ts';
 
@@ -29,23 +31,59 @@ export function routeServer(app: FastifyInstance, context: ServerContext, auth: 
         checks.params(request.params);
         checks.query(request.query);
         if (route.method === 'POST') checks.body(request.body);
-        const call = callOf(request, reply, context) as StreamCall<typeof route>;
+        const call = callOf(request, reply, { context, route }) as StreamCall<typeof route>;
         if (stream !== undefined && wantsStream(request)) return openStream(call, stream, context);
-        return send(await answer(call), route, reply);
+        try {
+          return await send(await answer(call), route, { request, reply });
+        } catch (error) {
+          // What is left of a body would stand in the way of the next request.
+          if (route.takesBytes) request.raw.resume();
+          throw error;
+        }
       },
     });
   };
 }
 
-function send(answer: unknown, route: Route, reply: FastifyReply): FastifyReply {
+async function send(
+  answer: unknown,
+  route: Route,
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+): Promise<FastifyReply> {
   if (route.response !== 'bytes')
     return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer));
-  const { content_type, bytes } = answer as { content_type: string; bytes: Uint8Array };
+  const { content_type, size, etag, read } = answer as Content;
+  reply.header('etag', etag);
+  if (request.headers['if-none-match'] === etag) return reply.code(304).send();
   // What tasks have made is never shown by a browser as if it were a page of ours.
-  return reply
+  reply
     .header('content-disposition', 'attachment')
-    .type(safeType(content_type))
-    .send(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+    .header('content-length', size)
+    .type(safeType(content_type));
+  // Whoever only asks about it does not make the store fetch it.
+  return reply.send(request.method === 'HEAD' ? Readable.from([]) : toStream(await read()));
+}
+
+function toStream(pieces: AsyncIterable<Uint8Array>): Readable {
+  return pieces instanceof Readable ? pieces : Readable.from(pieces);
+}
+
+/** The body of a route that takes bytes. Its length has to be said, so that a store knows it before the first piece. */
+function contentOf({ headers, body, raw }: FastifyRequest, { takesBytes, bodyBytesMax }: Route): SentContent {
+  if (!takesBytes) return { bytes: 0, pieces: Readable.from([]) };
+  const bytes = Number(headers['content-length'] ?? Number.NaN);
+  if (!Number.isSafeInteger(bytes))
+    throw new RelayError('USAGE', 'say how long the content is', {
+      hint: 'send the header `content-length`',
+    });
+  if (bytes > bodyBytesMax)
+    throw new RelayError(
+      'PAYLOAD_TOO_LARGE',
+      `content of ${bytes} bytes is over the limit of ${bodyBytesMax}`,
+    );
+  // A failure is answered over the same connection, so leaving the body half-way must not close it.
+  const stream = body instanceof Readable ? body : raw;
+  return { bytes, pieces: stream.iterator({ destroyOnReturn: false }) };
 }
 
 function safeType(type: string): string {
@@ -63,14 +101,18 @@ function requireMediaType({ headers, method }: FastifyRequest, route: Route): vo
     });
 }
 
-function callOf(request: FastifyRequest, reply: FastifyReply, context: ServerContext): StreamCall<Route> {
+function callOf(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { context, route }: { readonly context: ServerContext; readonly route: Route },
+): StreamCall<Route> {
   const caller = callers.get(request) ?? { name: 'nobody', scopes: [] };
   let gone: AbortSignal | null = null;
   return {
     params: request.params as StreamCall<Route>['params'],
     query: request.query as StreamCall<Route>['query'],
-    body: (request.body ?? {}) as StreamCall<Route>['body'],
-    bytes: request.body instanceof Uint8Array ? request.body : new Uint8Array(),
+    body: (route.takesBytes ? {} : (request.body ?? {})) as StreamCall<Route>['body'],
+    content: contentOf(request, route),
     caller,
     api: context.apiFor(caller.name),
     workdir: undefined,

@@ -1,66 +1,72 @@
-/** Large payloads outside the database, named by their content. A blob is durable before anything refers to it (I3). */
-import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+/** The contract for large payloads outside the database, named by their content. A blob is durable before anything refers to it (I3). */
+import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
 import { RelayError } from '../base/errors.ts';
+
+/** A blob is called by the SHA-256 of its content, in hex. */
+export interface BlobName {
+  readonly ref: string;
+  readonly bytes: number;
+}
+
+/** Content as it comes, or all of it. */
+export type BlobContent = AsyncIterable<Uint8Array> | Uint8Array;
 
 /** Keeps bytes under the hash of their content. */
 export interface BlobStore {
-  put(bytes: Uint8Array): Promise<string>;
-  get(ref: string): Promise<Uint8Array>;
-  remove(ref: string): Promise<void>;
+  /** Stores content, which is read once and never held as a whole. What is not as announced is USAGE, and leaves nothing. */
+  write(name: BlobName, content: BlobContent): Promise<void>;
+  /** The content; a blob that is not there is NOT_FOUND. */
+  read(ref: string): Promise<Readable>;
+  /** How large a blob is; null when it is not there. */
+  size(ref: string): Promise<number | null>;
+  /** Removes a blob, unless it was stored again after `before`. */
+  remove(ref: string, before?: number): Promise<void>;
   /** Blobs that were last stored before a time. Storing one again makes it young. */
-  olderThan(time: number): Promise<readonly string[]>;
+  olderThan(time: number): AsyncIterable<string>;
 }
 
-/** Blobs as files, two levels deep. */
-export class FileBlobStore implements BlobStore {
-  readonly #folder: string;
+/** Stores bytes that are at hand; gives their name. */
+export async function putBytes(blobs: BlobStore, bytes: Uint8Array): Promise<string> {
+  const ref = createHash('sha256').update(bytes).digest('hex');
+  await blobs.write({ ref, bytes: bytes.length }, bytes);
+  return ref;
+}
 
-  constructor(folder: string) {
-    this.#folder = folder;
-  }
+/** All of a blob; only for what has to be in memory anyway. */
+export async function getBytes(blobs: BlobStore, ref: string): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of await blobs.read(ref)) pieces.push(piece as Uint8Array);
+  return Buffer.concat(pieces);
+}
 
-  async put(bytes: Uint8Array): Promise<string> {
-    const ref = createHash('sha256').update(bytes).digest('hex');
-    const path = this.#path(ref);
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    const draft = `${path}.${randomUUID()}`;
-    const file = await open(draft, 'w', 0o600);
-    try {
-      await file.writeFile(bytes);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(draft, path);
-    return ref;
+/**
+ * The same content piece by piece, or an error once it is not what its name says. The last piece is held back until that is
+ * known, so that nobody who takes it in can mistake a wrong content for a whole one.
+ */
+export async function* verified(
+  { ref, bytes }: BlobName,
+  content: BlobContent,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const hash = createHash('sha256');
+  let count = 0;
+  let held: Uint8Array | null = null;
+  for await (const piece of content instanceof Uint8Array ? [content] : content) {
+    count += piece.length;
+    if (count > bytes)
+      throw new RelayError('USAGE', `the content is longer than the ${bytes} bytes announced`);
+    hash.update(piece);
+    if (held !== null) yield held;
+    held = piece;
   }
+  if (count < bytes) throw new RelayError('USAGE', `the content broke off after ${count} of ${bytes} bytes`);
+  const actual = hash.digest('hex');
+  if (actual !== ref)
+    throw new RelayError('USAGE', `the content is not what its name says: its SHA-256 is ${actual}`);
+  if (held !== null) yield held;
+}
 
-  async get(ref: string): Promise<Uint8Array> {
-    try {
-      return await readFile(this.#path(ref));
-    } catch (cause) {
-      throw new RelayError('NOT_FOUND', `the blob ${ref} is not there`, { cause });
-    }
-  }
-
-  async remove(ref: string): Promise<void> {
-    await rm(this.#path(ref), { force: true });
-  }
-
-  async olderThan(time: number): Promise<readonly string[]> {
-    const refs: string[] = [];
-    for (const name of await readdir(this.#folder, { recursive: true }).catch(() => [])) {
-      const ref = basename(name);
-      if (!/^[0-9a-f]{64}$/.test(ref)) continue;
-      const found = await stat(this.#path(ref)).catch(() => null);
-      if (found !== null && found.mtimeMs < time) refs.push(ref);
-    }
-    return refs;
-  }
-
-  #path(ref: string): string {
-    return join(this.#folder, ref.slice(0, 2), ref);
-  }
+/** The error of a blob that is not there. */
+export function blobMissing(ref: string, cause?: unknown): RelayError {
+  return new RelayError('NOT_FOUND', `the blob ${ref} is not there`, { cause });
 }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { Http, ROUTES } from '../../client/src/index.ts';
+import { bytesOf, Http, ROUTES } from '../../client/src/index.ts';
 import { type BenchOptions, OWN_TOKEN, ServerBench } from '../../test/support/server-bench.ts';
 import { systemClock } from '../base/clock.ts';
 import type { ErrorCode } from '../base/error-codes.ts';
@@ -162,10 +162,11 @@ describe('a worker behind HTTP', () => {
     const [task] = (await client.runs.get(id, { wait_ms: 20_000 })).tasks;
     expect(task).toMatchObject({ status: 'SUCCESS', output: null });
     const output = await client.tasks.artifact(task?.output_ref ?? '');
-    expect(JSON.parse(Buffer.from(output.bytes).toString())).toBe(large);
+    expect(JSON.parse(Buffer.from(await bytesOf(output)).toString())).toBe(large);
     const { items } = await client.tasks.artifacts(task?.task_run_id ?? '');
     const file = items.find((artifact) => artifact.name === 'a.txt');
-    expect(Buffer.from((await client.tasks.artifact(file?.id ?? '')).bytes).toString()).toBe('hello');
+    const text = await bytesOf(await client.tasks.artifact(file?.id ?? ''));
+    expect(Buffer.from(text).toString()).toBe('hello');
     expect((await client.tasks.logs(task?.task_run_id ?? '')).items[0]?.text).toBe('working\n');
   });
 

@@ -48,6 +48,8 @@ const INLINE_CHARS_MAX = 128 * 1024;
 /** A call is split when it would be larger than this. */
 const CALL_CHARS_MAX = 4 * 1024 * 1024;
 const LOG_CHUNKS_MAX = 500;
+/** A slower connection than this is taken for a broken one. */
+const BYTES_PER_MS_MIN = 100;
 const MESSAGE_CHARS_MAX = 1_000;
 /** What is wrong with the content of a call, and will be wrong again. */
 const REFUSED: ReadonlySet<string> = new Set(['USAGE', 'PAYLOAD_TOO_LARGE']);
@@ -193,10 +195,11 @@ export class HttpSource implements WorkSource {
     const isLarge = text.length > INLINE_CHARS_MAX;
     try {
       const files = await Promise.all(
-        (artifacts ?? []).map(async ({ name, content_type, bytes }) => ({
-          name,
-          content_type,
-          sha256: await this.#putBlob(settlement.lease_id, bytes),
+        (artifacts ?? []).map(async (artifact) => ({
+          name: artifact.name,
+          content_type: artifact.content_type,
+          sha256:
+            'sha256' in artifact ? artifact.sha256 : await this.#putBlob(settlement.lease_id, artifact.bytes),
         })),
       );
       const content = isLarge
@@ -217,7 +220,8 @@ export class HttpSource implements WorkSource {
 
   async #putBlob(lease_id: string, bytes: Uint8Array): Promise<string> {
     const key = createHash('sha256').update(bytes).digest('hex');
-    await this.#options.http.call(ROUTES.leases.putBlob, { params: { lease_id, key }, bytes });
+    const waitMs = bytes.length / BYTES_PER_MS_MIN;
+    await this.#options.http.call(ROUTES.leases.putBlob, { params: { lease_id, key }, bytes, waitMs });
     return key;
   }
 }

@@ -60,6 +60,14 @@ export interface NewArtifact {
   readonly bytes: Uint8Array;
 }
 
+/** A file whose content was stored before the settlement that names it. */
+export interface SentArtifact {
+  readonly name: string;
+  readonly content_type: string;
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
 /** A context snapshot that an attempt leaves. */
 interface NewNote {
   readonly data: unknown;
@@ -75,7 +83,7 @@ export type Settlement =
       readonly lease_id: string;
       readonly output: unknown;
       readonly usage?: Usage;
-      readonly artifacts?: readonly NewArtifact[];
+      readonly artifacts?: readonly (NewArtifact | SentArtifact)[];
       /** Tasks for the run, by id, added in the same transaction (SPEC S4.10). */
       readonly enqueue?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
       /** Notes on the task, appended in the same transaction (SPEC S12.4). */

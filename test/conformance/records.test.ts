@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { getBytes } from '../../src/stores/blob-store.ts';
 import { CRASHED, type Harness, HOPELESS } from '../support/harness.ts';
 import { conformance, expectSound, refusal } from './suite.ts';
 
@@ -193,7 +194,7 @@ conformance('records', (open) => {
     const { key } = await h.task(run, 'a');
     const [, one, two] = await h.store.read((tx) => tx.artifacts.ofTask(key));
     expect(Buffer.from(one?.inline as Uint8Array)).toEqual(Buffer.from(small));
-    expect(Buffer.from(await h.blobs.get(two?.blob_ref ?? ''))).toEqual(Buffer.from(large));
+    expect(Buffer.from(await getBytes(h.blobs, two?.blob_ref ?? ''))).toEqual(Buffer.from(large));
     expect([one?.name, two?.name]).toEqual(['small.bin', 'large.bin']);
     await expectSound(h, run);
   });

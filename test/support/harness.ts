@@ -9,7 +9,7 @@ import type { ClaimRequest } from '../../src/engine/claim.ts';
 import { Engine, type StartRun } from '../../src/engine/engine.ts';
 import type { EngineSource } from '../../src/engine/engine-source.ts';
 import { BUILT_IN_HANDLERS } from '../../src/handlers/registry.ts';
-import { FileBlobStore } from '../../src/stores/blob-store.ts';
+import { FileBlobStore } from '../../src/stores/blobs/file-blob-store.ts';
 import type { EventRow, RunRow, TaskRow } from '../../src/stores/rows.ts';
 import type { Store } from '../../src/stores/store.ts';
 import type { Lease, Question, Settlement, SettlementResult, Usage } from '../../src/worker/work-source.ts';

@@ -4,7 +4,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { createLogger } from '../../src/base/logger.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { BUILT_IN_HANDLERS } from '../../src/handlers/registry.ts';
-import { FileBlobStore } from '../../src/stores/blob-store.ts';
+import { FileBlobStore } from '../../src/stores/blobs/file-blob-store.ts';
 import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 
 /** Opens and starts it; `errors` collects what it logs as an error. */

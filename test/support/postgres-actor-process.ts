@@ -7,7 +7,7 @@ import { toRelayError } from '../../src/base/errors.ts';
 import { createLogger } from '../../src/base/logger.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { BUILT_IN_HANDLERS } from '../../src/handlers/registry.ts';
-import { FileBlobStore } from '../../src/stores/blob-store.ts';
+import { FileBlobStore } from '../../src/stores/blobs/file-blob-store.ts';
 import { PostgresStore } from '../../src/stores/postgres/postgres-store.ts';
 import type { Settlement } from '../../src/worker/work-source.ts';
 import type { Deeds, Order, Told } from './actors.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createClient, type RelayClient } from '../../client/src/index.ts';
-import { LocalRelay } from '../../src/app/local-relay.ts';
+import { type LocalOptions, LocalRelay } from '../../src/app/local-relay.ts';
 import { type RunningServer, type ServeOptions, serve } from '../../src/app/serve.ts';
 
 /** The token that may do everything. */
@@ -13,6 +13,7 @@ export const OWN_TOKEN = 'relay_test_token_of_the_owner';
 export interface BenchOptions extends Partial<ServeOptions> {
   readonly leaseMs?: number;
   readonly env?: Record<string, string>;
+  readonly blobs?: LocalOptions['blobs'];
 }
 
 /** A server under test. */
@@ -41,7 +42,7 @@ export class ServerBench {
 
   /** Starts the server; after `stop`, again on the same store and port. */
   async start(port = 0): Promise<void> {
-    const { leaseMs, env = {}, ...options } = this.#options;
+    const { leaseMs, env = {}, blobs, ...options } = this.#options;
     this.local = await LocalRelay.open({
       data: '.relay',
       cwd: this.folder,
@@ -49,6 +50,7 @@ export class ServerBench {
       log: 'warn',
       writeLog: (line) => this.logs.push(line),
       by: 'test',
+      blobs,
       ...(leaseMs === undefined ? {} : { leaseMs }),
     });
     this.running = await serve(this.local, {

@@ -7,7 +7,7 @@ import { route, type Wire } from './route.ts';
 export const CLAIM_MAX = 1_000;
 /** The longest a claim may wait for work. */
 export const CLAIM_WAIT_S_MAX = 60;
-const BLOB_BYTES_MAX = 64 * 1024 * 1024;
+const BLOB_BYTES_MAX = 1024 * 1024 * 1024;
 const LOG_CHUNKS_MAX = 1_000;
 const LOG_CHARS_MAX = 64 * 1024;
 

@@ -1,9 +1,10 @@
 /** Workers and leases over HTTP (SPEC S11.1): what travels is turned into what the engine takes, and nothing is decided here. */
-import { createHash } from 'node:crypto';
 import { ROUTES, type WireSettlement } from '#client';
 import { parseDuration } from '../../base/duration.ts';
 import { ERROR_CODES, type ErrorCode } from '../../base/error-codes.ts';
 import { RelayError } from '../../base/errors.ts';
+import { PAYLOAD_BYTES_MAX } from '../../engine/payload.ts';
+import { type BlobStore, getBytes } from '../../stores/blob-store.ts';
 import type { Heartbeat, HeartbeatAnswer, Settlement, SettlementResult } from '../../worker/work-source.ts';
 import type { ServeRoutes, ServerContext } from '../context.ts';
 
@@ -67,17 +68,15 @@ export const serveLeases: ServeRoutes = (serve, context) => {
   serve(routes.fail, ({ params, body }) => settleOne({ kind: 'fail', ...params, ...body }, context));
   serve(routes.release, ({ params, body }) => settleOne({ kind: 'release', ...params, ...body }, context));
   serve(routes.pause, ({ params, body }) => settleOne({ kind: 'pause', ...params, ...body }, context));
-  serve(routes.putBlob, async ({ params, bytes }) => {
-    if (!(await remote.isLive(params.lease_id))) throw staleLease();
-    const hash = createHash('sha256').update(bytes).digest('hex');
-    if (hash !== params.key)
-      throw new RelayError('USAGE', `the content is not what its name says: its SHA-256 is ${hash}`);
-    await blobs.put(bytes);
-    return { key: params.key, bytes: bytes.length };
+  serve(routes.putBlob, async ({ params: { lease_id, key }, content: { bytes, pieces } }) => {
+    if (!(await remote.isLive(lease_id))) throw staleLease();
+    await blobs.write({ ref: key, bytes }, pieces);
+    return { key, bytes };
   });
-  serve(routes.getBlob, async ({ params }) => {
-    if (!(await remote.isLive(params.lease_id))) throw staleLease();
-    return { content_type: 'application/octet-stream', bytes: await blobs.get(params.key) };
+  serve(routes.getBlob, async ({ params: { lease_id, key } }) => {
+    if (!(await remote.isLive(lease_id))) throw staleLease();
+    const size = await sizeOf(key, blobs);
+    return { content_type: 'application/octet-stream', size, etag: `"${key}"`, read: () => blobs.read(key) };
   });
 };
 
@@ -161,18 +160,14 @@ async function readCompletion(
 ): Promise<Settlement> {
   const { blobs } = engine.context;
   const { output_sha256, artifacts, output, lease_id, usage, enqueue, context } = wire;
-  const stored = output_sha256 === undefined ? null : Buffer.from(await blobs.get(output_sha256));
+  const stored = output_sha256 === undefined ? null : await readOutput(output_sha256, blobs);
   const files = await Promise.all(
-    (artifacts ?? []).map(async ({ name, content_type, sha256 }) => ({
-      name,
-      content_type,
-      bytes: await blobs.get(sha256),
-    })),
+    (artifacts ?? []).map(async (artifact) => ({ ...artifact, bytes: await sizeOf(artifact.sha256, blobs) })),
   );
   return {
     kind: 'complete',
     lease_id,
-    output: stored === null ? (output ?? null) : parseOutput(stored),
+    output: stored === null ? (output ?? null) : stored.value,
     ...(usage === undefined ? {} : { usage }),
     ...(artifacts === undefined ? {} : { artifacts: files }),
     ...(enqueue === undefined ? {} : { enqueue }),
@@ -180,9 +175,25 @@ async function readCompletion(
   };
 }
 
-function parseOutput(bytes: Buffer): unknown {
+async function sizeOf(ref: string, blobs: BlobStore): Promise<number> {
+  const size = await blobs.size(ref);
+  if (size !== null) return size;
+  throw new RelayError('NOT_FOUND', `the content ${ref} has not been sent`, {
+    hint: 'send it to the blobs of the lease first',
+  });
+}
+
+/** An output is read whole: templates and checks need it. */
+async function readOutput(ref: string, blobs: BlobStore): Promise<{ readonly value: unknown }> {
+  const size = await sizeOf(ref, blobs);
+  if (size > PAYLOAD_BYTES_MAX)
+    throw new RelayError(
+      'PAYLOAD_TOO_LARGE',
+      `an output of ${size} bytes is over the limit of ${PAYLOAD_BYTES_MAX}`,
+    );
+  const bytes = Buffer.from(await getBytes(blobs, ref));
   try {
-    return JSON.parse(bytes.toString('utf8'));
+    return { value: JSON.parse(bytes.toString('utf8')) as unknown };
   } catch (cause) {
     throw new RelayError('USAGE', 'the content of `output_sha256` is not JSON', { cause });
   }
