@@ -76,7 +76,7 @@ export interface Paging {
 }
 
 /** Repeating a request with the same key gives the first answer (SPEC S4.7). */
-export interface Keyed {
+interface Keyed {
   readonly idempotency_key?: string | undefined;
 }
 

@@ -38,7 +38,7 @@ export interface SentContent {
 }
 
 /** One request, checked. */
-export interface Call<Called extends Route> {
+interface Call<Called extends Route> {
   readonly params: z.output<Called['params']>;
   readonly query: z.output<Called['query']>;
   readonly body: z.output<Called['body']>;

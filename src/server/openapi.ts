@@ -1,9 +1,23 @@
 /** OpenAPI 3.1 from the contract (SPEC S13.1). Nothing is written by hand, so the page cannot be wrong about a route. */
 import type { z } from 'zod';
-import { allRoutes, errorShape, type Route } from '#client';
+import { allRoutes, errorShape, type ROUTES, type Route } from '#client';
 import { jsonSchemaOf } from './validation.ts';
 
 type Json = Readonly<Record<string, unknown>>;
+
+/** What each resource is about. */
+const TAGS: Readonly<Record<keyof typeof ROUTES, string>> = {
+  workflows: 'Named graphs of tasks, in versions.',
+  runs: 'Executions of workflows: start them, follow them, act on them.',
+  tasks: 'Tasks of runs: their state, attempts, files and logs, and what people decide about them.',
+  approvals: 'Questions that wait for a person.',
+  dead_letters: 'Tasks that failed for good.',
+  events: 'The record of every committed change.',
+  workers: 'Processes that take work.',
+  leases: 'The rights of workers to attempts, and what they say about them.',
+  admin: 'Numbers and lists for operators.',
+  tokens: 'Who may call.',
+};
 
 const ERROR_REF = { $ref: '#/components/schemas/Error' };
 
@@ -34,8 +48,7 @@ export function openApi({ version }: { readonly version: string }): Json {
 }
 
 function tags(): readonly Json[] {
-  const names = new Set(allRoutes().map(({ name }) => name.split('.')[0] ?? ''));
-  return [...names].map((name) => ({ name }));
+  return Object.entries(TAGS).map(([name, description]) => ({ name, description }));
 }
 
 function operation(name: string, route: Route): Json {
