@@ -7,6 +7,7 @@ import { systemClock } from '../base/clock.ts';
 import { ERROR_CODES, type ErrorCode } from '../base/error-codes.ts';
 import { RelayError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
+import { isLoopback } from '../base/loopback.ts';
 import type { TraceContext } from '../base/trace.ts';
 import type { Handler } from '../handlers/handler.ts';
 import { WORKER_HANDLERS } from '../handlers/registry.ts';
@@ -131,9 +132,9 @@ function httpOptions({ server, token, data, cwd, trace }: RemoteOptions): HttpOp
 
 /** The token of a server on this machine. It is never sent to another one. */
 function ownToken(server: string, path: string): string | undefined {
-  const { hostname } = new URL(server);
-  const isHere = hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
-  return isHere && existsSync(path) ? readFileSync(path, 'utf8').trim() : undefined;
+  return isLoopback(new URL(server).hostname) && existsSync(path)
+    ? readFileSync(path, 'utf8').trim()
+    : undefined;
 }
 
 function toError({ code, message, hint, details, cause }: CallProblem): RelayError {

@@ -3,6 +3,7 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { systemClock } from '../base/clock.ts';
 import { RelayError } from '../base/errors.ts';
+import { isLoopback } from '../base/loopback.ts';
 import { ensureTokenFile } from '../server/auth.ts';
 import type { Metrics } from '../server/metrics.ts';
 import { Server } from '../server/server.ts';
@@ -108,10 +109,6 @@ function writeReadyFile(path: string, url: string): void {
   const draft = `${path}.${process.pid}`;
   writeFileSync(draft, `${JSON.stringify({ url, pid: process.pid })}\n`);
   renameSync(draft, path);
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
 
 /** The same source, with its times taken. A call that only waits for work says nothing about how fast claims are. */

@@ -2,13 +2,23 @@
  * Who may call (SPEC S14.3). A token always, unless the server was told otherwise; the file token may do everything, those in
  * the store what their scopes say. Host and Origin are checked for everybody, so that no page of another site gets in.
  */
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import type { FastifyRequest } from 'fastify';
 import type { Scope } from '#client';
 import type { Clock } from '../base/clock.ts';
-import { RelayError } from '../base/errors.ts';
+import { isStoreError, RelayError } from '../base/errors.ts';
 import type { Committer } from '../engine/committer.ts';
 import { hashToken, isSameToken, newTokenText } from '../engine/tokens.ts';
 import type { TokenRow } from '../stores/rows.ts';
@@ -29,17 +39,31 @@ const TRUST_MS = 2_000;
 const TOUCH_MS = 60_000;
 const CACHE_MAX = 1_000;
 
-/** Reads a token file, or makes it readable for its owner only. */
+/** Reads a token file, or makes it; its owner alone may read it. Of servers that start at once, one makes it for all. */
 export function ensureTokenFile(path: string): string {
-  if (existsSync(path)) {
-    const token = readFileSync(path, 'utf8').trim();
-    if (token !== '') return token;
-  }
-  const token = newTokenText();
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, `${token}\n`, { mode: 0o600 });
+  if (!existsSync(path)) makeTokenFile(path);
+  const token = readFileSync(path, 'utf8').trim();
+  if (token === '')
+    throw new RelayError('INVALID_CONFIG', `the token file ${path} is empty`, {
+      hint: 'remove it, and a new one is made',
+    });
   chmodSync(path, 0o600);
   return token;
+}
+
+function makeTokenFile(path: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  const draft = `${path}.${randomUUID()}`;
+  writeFileSync(draft, `${newTokenText()}\n`, { mode: 0o600, flag: 'wx' });
+  try {
+    // The name comes with the whole content, and only if nobody has it.
+    linkSync(draft, path);
+  } catch (error) {
+    // Some file systems have no links; there the last of several makers wins.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') renameSync(draft, path);
+  } finally {
+    rmSync(draft, { force: true });
+  }
 }
 
 /** What the keeper of the door needs. */
@@ -91,7 +115,13 @@ export class Auth {
     const now = clock.monotonic();
     const known = this.#known.get(hash);
     if (known !== undefined && known.until > now) return known.row;
-    const row = await store.read((tx) => tx.tokens.byHash(hash));
+    const row = await store
+      .read((tx) => tx.tokens.byHash(hash))
+      .catch((cause: unknown) => {
+        // Whoever asks is not known yet, and need not hear where the store is.
+        if (!isStoreError(cause)) throw cause;
+        throw new RelayError('STORE_UNAVAILABLE', 'tokens cannot be looked up now', { cause });
+      });
     if (row === null || !isSameToken(row.hash, hash)) return null;
     if (this.#known.size >= CACHE_MAX) this.#known.clear();
     this.#known.set(hash, { row, until: now + TRUST_MS });

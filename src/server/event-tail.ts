@@ -55,7 +55,7 @@ export class EventTail implements Service {
     this.#running = null;
   }
 
-  /** Hears every event from now on, or those of one run; returns how to stop. A listener must not throw. */
+  /** Hears every event from now on, or those of one run; returns how to stop. */
   listen(listener: Listener, run_id?: string): () => void {
     if (run_id === undefined) {
       this.#listeners.add(listener);
@@ -74,7 +74,11 @@ export class EventTail implements Service {
     while (!signal.aborted) {
       const mark = this.#engine.changed.mark();
       try {
-        if ((await this.#read()) === PAGE) continue;
+        if ((await this.#read()) === PAGE) {
+          // Others want the loop too, among them those who send what was just read.
+          await new Promise((resolve) => setImmediate(resolve));
+          continue;
+        }
       } catch (error) {
         this.#logger.warn('event_tail.away', { error });
         await rest(RETRY_MS, signal);
@@ -89,15 +93,24 @@ export class EventTail implements Service {
     if (items.length === 0) return 0;
     const events = items.map((view) => ({ view, json: JSON.stringify(view) }));
     this.#position = next_cursor ?? this.#position;
-    for (const listener of this.#listeners) listener(events);
+    for (const listener of this.#listeners) this.#tell(listener, events);
     if (this.#byRun.size > 0) this.#tellByRun(events);
     return items.length;
+  }
+
+  /** One that throws keeps nothing from the others (SPEC S12.2). */
+  #tell(listener: Listener, events: readonly TailEvent[]): void {
+    try {
+      listener(events);
+    } catch (error) {
+      this.#logger.error('event_tail.listener_failed', { error });
+    }
   }
 
   #tellByRun(events: readonly TailEvent[]): void {
     for (const event of events) {
       const ofRun = this.#byRun.get(event.view.run_id ?? '');
-      if (ofRun !== undefined) for (const listener of ofRun) listener([event]);
+      if (ofRun !== undefined) for (const listener of ofRun) this.#tell(listener, [event]);
     }
   }
 }

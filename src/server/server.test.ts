@@ -1,13 +1,15 @@
 /** The door itself: who may come in, what every answer looks like, and what is refused. */
 
-import { readFileSync, statSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { allRoutes, SCOPES, type Scope } from '../../client/src/index.ts';
 import { OWN_TOKEN, ServerBench } from '../../test/support/server-bench.ts';
+import { ensureTokenFile } from './auth.ts';
 
 let bench: ServerBench;
 beforeAll(async () => {
@@ -128,6 +130,22 @@ describe('a server without auth', () => {
   });
 });
 
+describe('a token file', () => {
+  it('stays what it is, becomes private, and is not taken when it is empty', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'relay-token-'));
+    const path = join(folder, 'deep', 'token');
+    const token = ensureTokenFile(path);
+    expect(token).toMatch(/^relay_[\w-]{43}$/);
+    chmodSync(path, 0o644);
+    expect(ensureTokenFile(path)).toBe(token);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(readdirSync(join(folder, 'deep'))).toEqual(['token']);
+    writeFileSync(path, '\n');
+    expect(() => ensureTokenFile(path)).toThrow('is empty');
+    rmSync(folder, { recursive: true });
+  });
+});
+
 describe('a server with a rate limit', () => {
   it('turns away who asks too often, in the one shape', async () => {
     const slow = await ServerBench.open({ rateLimit: 3 });
@@ -226,6 +244,15 @@ describe('the contract', () => {
   });
 });
 
+describe('a request', () => {
+  it('may not take for ever to arrive', () => {
+    const { server } = bench.running.server.app;
+    expect(server.requestTimeout).toBeGreaterThan(0);
+    expect(server.headersTimeout).toBeGreaterThan(0);
+    expect(server.headersTimeout).toBeLessThan(server.requestTimeout);
+  });
+});
+
 describe('a server that stops', () => {
   it('waits for requests under way, and not for connections that nobody has used', async () => {
     const leaving = await ServerBench.open();
@@ -265,6 +292,9 @@ describe('health and numbers', () => {
     await lost.local.store.close();
     expect((await lost.request('//readyz', { token: null })).status).toBe(503);
     expect((await lost.request('//healthz', { token: null })).status).toBe(200);
+    const stranger = await lost.request('/runs', { token: 'relay_somebody' });
+    expect(stranger.status).toBe(503);
+    expect(await stranger.text()).not.toContain(lost.folder);
     await lost.running.stop(0);
   });
 });

@@ -37,6 +37,8 @@ export interface ServerOptions
 
 const PARAM_CHARS_MAX = 500;
 const KEEP_ALIVE_MS = 72_000;
+/** How long a request may take to arrive; the largest blob needs 2 MB/s. */
+const REQUEST_MS_MAX = 600_000;
 const READY_MS_MAX = 2_000;
 const WATCHER = 'server';
 
@@ -111,6 +113,7 @@ export class Server implements Service {
     const app = Fastify({
       logger: false,
       keepAliveTimeout: KEEP_ALIVE_MS,
+      requestTimeout: REQUEST_MS_MAX,
       forceCloseConnections: 'idle',
       routerOptions: { maxParamLength: PARAM_CHARS_MAX },
       genReqId: requestIdOf,

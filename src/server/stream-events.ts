@@ -5,7 +5,7 @@ import { RelayError } from '../base/errors.ts';
 import { isTerminal } from '../domain/states.ts';
 import type { ServerContext, StreamCall } from './context.ts';
 import type { EventTail, TailEvent } from './event-tail.ts';
-import { SseStream } from './sse-stream.ts';
+import { type SseMessage, SseStream } from './sse-stream.ts';
 
 const PAGE = 1_000;
 /** Events that may come together while a stream catches up. */
@@ -48,7 +48,10 @@ export async function streamEvents(
     let page = await next(after);
     stream = new SseStream(call.reply, gone);
     while (stream.isOpen) {
-      for (const view of page.items) live.skip(stream, { view, json: JSON.stringify(view) });
+      for (const view of page.items) {
+        live.skip(view.cursor);
+        await stream.deliver(messageOf({ view, json: JSON.stringify(view) }));
+      }
       if (page.items.length < PAGE) break;
       page = await next(page.next_cursor);
     }
@@ -79,14 +82,13 @@ class LiveEvents {
     gone.addEventListener('abort', () => this.stop(), { once: true });
   }
 
-  /** Sends an event of a page; the tail will not send it again. */
-  skip(stream: SseStream, event: TailEvent): void {
-    this.#sent.add(event.view.cursor);
+  /** A page has this event; the tail will not send it again. */
+  skip(cursor: string): void {
+    this.#sent.add(cursor);
     for (const oldest of this.#sent) {
       if (this.#sent.size <= BUFFERED_MAX) break;
       this.#sent.delete(oldest);
     }
-    sendEvent(stream, event);
   }
 
   /** The pages are done: from here on events go out as they come. */
@@ -109,19 +111,22 @@ class LiveEvents {
       else this.#buffer.push(...events);
       return;
     }
-    for (const event of events) if (this.#isNews(event)) sendEvent(this.#stream, event);
+    for (const event of events) if (this.#isNews(event)) this.#stream.send(messageOf(event));
   }
 
   #isNews({ view }: TailEvent): boolean {
     const { run_id, types } = this.#wish;
     const isWanted =
       (run_id === undefined || view.run_id === run_id) && (types === undefined || types.includes(view.type));
-    return isWanted && !this.#sent.delete(view.cursor);
+    if (!isWanted || this.#sent.delete(view.cursor)) return false;
+    // The first that the pages did not have: none that they had can come any more.
+    this.#sent.clear();
+    return true;
   }
 }
 
-function sendEvent(stream: SseStream, { view, json }: TailEvent): void {
-  stream.send({ id: view.cursor, event: view.type, json });
+function messageOf({ view, json }: TailEvent): SseMessage {
+  return { id: view.cursor, event: view.type, json };
 }
 
 /** Streams a log until its owner is over or the reader leaves. */
@@ -146,7 +151,7 @@ export async function streamLogs<Line extends LogView>(
   try {
     while (stream.isOpen) {
       for (const line of page.items) {
-        stream.send({ id: line.cursor, event: 'log', json: JSON.stringify(line) });
+        await stream.deliver({ id: line.cursor, event: 'log', json: JSON.stringify(line) });
         cursor = line.cursor;
       }
       if (page.next_cursor === null) {

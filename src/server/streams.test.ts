@@ -4,6 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { follow, messagesOf, type RelayClient, ROUTES, type StreamMessage } from '../../client/src/index.ts';
 import { eventually } from '../../test/support/processes.ts';
 import { OWN_TOKEN, ServerBench } from '../../test/support/server-bench.ts';
+import { systemClock } from '../base/clock.ts';
+import { createLogger } from '../base/logger.ts';
+import { EventTail } from './event-tail.ts';
 
 let bench: ServerBench;
 let client: RelayClient;
@@ -130,6 +133,39 @@ describe('a stream of events', () => {
     await client.tasks.approve(run.tasks[0]?.task_run_id ?? '', { answer: 'x'.repeat(7 * 1024 * 1024) });
     await eventually(() => bench.running.server.metrics.streams <= before);
     socket.destroy();
+  });
+});
+
+describe('a stream of what was', () => {
+  it('brings an event that is larger than what may wait for a reader', async () => {
+    const gated = {
+      name: 'gated',
+      tasks: { a: { uses: 'transform', with: { value: 1 }, gate: { message: 'go?' } } },
+    };
+    const { id } = await client.runs.start({ definition: gated });
+    const { tasks } = await client.runs.get(id, { wait_ms: 100 });
+    await client.tasks.approve(tasks[0]?.task_run_id ?? '', { answer: 'x'.repeat(5 * 1024 * 1024) });
+    await client.runs.get(id, { wait_ms: 10_000 });
+    const messages = await take(bodyOf(await openEvents(`/runs/${id}/events`)), isEnd);
+    expect(messages.some(({ data }) => data.length > 5 * 1024 * 1024)).toBe(true);
+  });
+
+  it('is not kept from anybody by a listener that throws', async () => {
+    const tail = new EventTail({
+      engine: bench.local.engine,
+      api: bench.local.api,
+      logger: createLogger({ level: 'silent', clock: systemClock, write: () => {} }),
+    });
+    await tail.start();
+    const heard: string[] = [];
+    tail.listen(() => {
+      throw new TypeError('broken');
+    });
+    tail.listen((events) => heard.push(...events.map(({ view }) => view.type)));
+    const { id } = await client.runs.start({ definition: CHAIN });
+    await client.runs.get(id, { wait_ms: 10_000 });
+    await eventually(() => heard.includes('run.created') && heard.includes('task.completed'));
+    await tail.stop();
   });
 });
 

@@ -170,6 +170,70 @@ describe('a worker behind HTTP', () => {
     expect((await client.tasks.logs(task?.task_run_id ?? '')).items[0]?.text).toBe('working\n');
   });
 
+  it('fails an attempt whose files the server does not take, and holds nobody else up', async () => {
+    const bench = await openBench();
+    const picky: typeof fetch = async (url, init) => {
+      const error = { code: 'PAYLOAD_TOO_LARGE', message: 'too large', hint: '' };
+      if (init?.method === 'PUT') return new Response(JSON.stringify({ error }), { status: 413 });
+      return fetch(url, init);
+    };
+    const writer = defineHandler({
+      name: 'double',
+      summary: 'leaves a file',
+      config: z.object({ n: z.number() }),
+      run: async ({ config, artifact }) => {
+        if (config.n === 0) artifact({ name: 'a', content_type: 'text/plain', bytes: Buffer.from('x') });
+        return config.n;
+      },
+    } as Handler<{ n: number }>);
+    await startWorker(bench, { handlers: [writer as Handler], fetch: picky });
+    const definition = { ...doubles(4), on_failure: 'continue', defaults: { retry: { max_attempts: 1 } } };
+    const { id } = await bench.client().runs.start({ definition });
+    const { tasks } = await bench.client().runs.get(id, { wait_ms: 20_000 });
+    expect(tasks.map(({ status }) => status)).toEqual(['FAILED', 'SUCCESS', 'SUCCESS', 'SUCCESS']);
+    expect(tasks[0]?.error).toMatchObject({ class: 'output', code: 'PAYLOAD_TOO_LARGE' });
+  });
+
+  it('keeps its leases when one of them has a checkpoint that is too large', async () => {
+    const bench = await openBench();
+    const worker = new HttpSource({
+      http: new Http({
+        url: bench.url,
+        token: OWN_TOKEN,
+        toError: ({ code, message }) => new RelayError(code as ErrorCode, message),
+      }),
+      card: { handlers: ['held'] },
+      logger,
+      onDrain: () => {},
+    });
+    const held = { name: 'held', handlers: ['held'], tasks: { a: { uses: 'held' }, b: { uses: 'held' } } };
+    await bench.client().runs.start({ definition: held });
+    await worker.register();
+    const { leases } = await worker.next({ limit: 2, settlements: [], signal: AbortSignal.timeout(5_000) });
+    const [large, small] = leases.map(({ lease_id }) => lease_id);
+    const answers = await worker.extend([
+      { lease_id: large ?? '', checkpoint: 'x'.repeat(9 * 1024 * 1024), progress: 0.5 },
+      { lease_id: small ?? '', checkpoint: 'kept' },
+    ]);
+    expect(answers.map(({ order }) => order)).toEqual(['continue', 'continue']);
+    await worker.close();
+  });
+
+  it('sends logs that came together while the server was away, however many', async () => {
+    const bench = await openBench();
+    const { source } = await startWorker(bench, { handlers: [double as Handler] });
+    const held = { name: 'talk', handlers: ['talk'], tasks: { a: { uses: 'talk' } } };
+    const { id } = await bench.client().runs.start({ definition: held });
+    await bench.post('/workers/register', { worker_id: 'w', boot_id: 'b', handlers: ['talk'] });
+    const claimed = (await (await bench.post('/workers/w/claim', { limit: 1, wait_s: 5 })).json()) as {
+      leases: { lease_id: string }[];
+    };
+    const lease_id = claimed.leases[0]?.lease_id ?? '';
+    const text = '\u0001'.repeat(16 * 1024);
+    await source.log(Array.from({ length: 300 }, () => ({ lease_id, stream: 'stdout' as const, text })));
+    expect((await bench.client().runs.logs(id, { limit: 1_000 })).items).toHaveLength(300);
+  });
+
   it('gets only what fits its pool and labels', async () => {
     const bench = await openBench();
     const client = bench.client();

@@ -5,7 +5,7 @@
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { type AnswerOf, type Http, ROUTES, type WireSettlement } from '#client';
+import { type AnswerOf, CLAIM_MAX, type Http, ROUTES, type WireSettlement } from '#client';
 import { RelayError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import type {
@@ -46,7 +46,7 @@ const WAIT_S = 20;
 /** Larger outputs travel as blobs. */
 const INLINE_CHARS_MAX = 128 * 1024;
 /** A call is split when it would be larger than this. */
-const CALL_CHARS_MAX = 4 * 1024 * 1024;
+const CALL_BYTES_MAX = 4 * 1024 * 1024;
 const LOG_CHUNKS_MAX = 500;
 /** A slower connection than this is taken for a broken one. */
 const BYTES_PER_MS_MIN = 100;
@@ -90,7 +90,7 @@ export class HttpSource implements WorkSource {
     readonly signal: AbortSignal;
   }): Promise<{ results: readonly SettlementResult[]; leases: readonly Lease[] }> {
     const wire = await Promise.all(request.settlements.map((settlement) => this.#send(settlement)));
-    const groups = inGroups(wire);
+    const groups = inGroups(wire, CLAIM_MAX);
     const results: SettlementResult[] = [];
     for (const group of groups.slice(0, -1)) results.push(...(await this.#claim(group, 0)).results);
     const last = await this.#claim(groups.at(-1) ?? [], request.limit, request.signal);
@@ -102,16 +102,40 @@ export class HttpSource implements WorkSource {
       ...beat,
       ...(message === undefined ? {} : { message: message.slice(0, MESSAGE_CHARS_MAX) }),
     }));
-    const answer = await this.#known((id) =>
-      this.#options.http.call(ROUTES.workers.heartbeat, { params: { id }, body: { leases } }),
-    );
-    if (answer.drain) this.#options.onDrain();
-    return answer.leases;
+    try {
+      const answer = await this.#known((id) =>
+        this.#options.http.call(ROUTES.workers.heartbeat, { params: { id }, body: { leases } }),
+      );
+      if (answer.drain) this.#options.onDrain();
+      return answer.leases;
+    } catch (error) {
+      if (!isRefused(error)) throw error;
+      return this.#extendApart(heartbeats, error);
+    }
+  }
+
+  /** A checkpoint that the server does not take must not cost this lease, and still less the others. */
+  async #extendApart(
+    heartbeats: readonly Heartbeat[],
+    error: RelayError,
+  ): Promise<readonly HeartbeatAnswer[]> {
+    const [only] = heartbeats;
+    if (heartbeats.length === 1 && only !== undefined) {
+      const { checkpoint, ...rest } = only;
+      if (checkpoint === undefined) throw error;
+      const { lease_id } = only;
+      this.#options.logger.warn('worker.checkpoint_refused', { lease_id, code: error.code });
+      return this.extend([rest]);
+    }
+    const half = Math.ceil(heartbeats.length / 2);
+    const first = await this.extend(heartbeats.slice(0, half));
+    return [...first, ...(await this.extend(heartbeats.slice(half)))];
   }
 
   async log(chunks: readonly LogChunk[]): Promise<void> {
-    for (let at = 0; at < chunks.length; at += LOG_CHUNKS_MAX) {
-      const body = { chunks: chunks.slice(at, at + LOG_CHUNKS_MAX) };
+    for (const group of inGroups(chunks, LOG_CHUNKS_MAX)) {
+      if (group.length === 0) continue;
+      const body = { chunks: [...group] };
       await this.#known((id) => this.#options.http.call(ROUTES.workers.logs, { params: { id }, body }));
     }
   }
@@ -212,6 +236,7 @@ export class HttpSource implements WorkSource {
         ...(context === undefined ? {} : { context: [...context] }),
       } as WireSettlement;
     } catch (error) {
+      if (isRefused(error)) return refusedContent(settlement, error);
       if (!(error instanceof RelayError) || error.code !== 'STALE_LEASE') throw error;
       // The lease is over and so is the content; the settlement still says what was used, and may repeat an answer.
       return { kind: 'complete', lease_id: settlement.lease_id, output: null, ...usageOf(settlement) };
@@ -241,20 +266,28 @@ function toLease(lease: Claimed['leases'][number]): Lease {
   };
 }
 
-/** Settlements in calls of bounded size; at least one call, even with none. */
-function inGroups(settlements: readonly WireSettlement[]): readonly (readonly WireSettlement[])[] {
-  const groups: WireSettlement[][] = [[]];
-  let chars = 0;
-  for (const settlement of settlements) {
-    const size = JSON.stringify(settlement).length;
-    if (chars > 0 && chars + size > CALL_CHARS_MAX) {
-      groups.push([]);
-      chars = 0;
+/** What is to be sent in calls of bounded size; at least one call, even with nothing. */
+function inGroups<Item>(items: readonly Item[], countMax: number): readonly (readonly Item[])[] {
+  let group: Item[] = [];
+  const groups = [group];
+  let bytes = 0;
+  for (const item of items) {
+    const size = Buffer.byteLength(JSON.stringify(item));
+    if (group.length > 0 && (bytes + size > CALL_BYTES_MAX || group.length === countMax)) {
+      group = [];
+      groups.push(group);
+      bytes = 0;
     }
-    groups.at(-1)?.push(settlement);
-    chars += size;
+    group.push(item);
+    bytes += size;
   }
   return groups;
+}
+
+/** Content that the server will never take is a failure of the attempt; sending it again would hold up all others. */
+function refusedContent(settlement: Settlement, { code, message }: RelayError): WireSettlement {
+  const failure = { class: 'output', code, message } as const;
+  return { kind: 'fail', lease_id: settlement.lease_id, failure, ...usageOf(settlement) };
 }
 
 function isRefused(error: unknown): error is RelayError {
