@@ -7,11 +7,12 @@ import { systemClock } from '../base/clock.ts';
 import { ERROR_CODES, type ErrorCode } from '../base/error-codes.ts';
 import { RelayError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
+import { createRedactor } from '../base/redact.ts';
 import type { Handler } from '../handlers/handler.ts';
-import { WORKER_HANDLERS } from '../handlers/registry.ts';
 import { HttpSource, type WorkerCard } from '../worker/http-source.ts';
 import { Worker } from '../worker/worker.ts';
 import type { RelayApi } from './api.ts';
+import { configureHandlers, type HandlerSettings } from './configured-handlers.ts';
 
 /** Where a server is, and the token for it. */
 export interface RemoteOptions {
@@ -32,6 +33,8 @@ export interface RemoteRelay {
 export interface RemoteWorkerOptions extends RemoteOptions {
   readonly card: Omit<WorkerCard, 'handlers'>;
   readonly handlers: readonly Handler[];
+  /** Providers and prices of the config; keys come from `env`. */
+  readonly models?: HandlerSettings['models'];
   readonly concurrency: number;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly logger: Logger;
@@ -64,10 +67,8 @@ export interface DialedWorker {
 /** Claims from a server and works until it is stopped. Rejects when the server refuses the worker. */
 export async function dialIn(options: RemoteWorkerOptions): Promise<DialedWorker> {
   const { card, concurrency, env, logger, shutdownGraceMs, cwd, isLeavingWhenIdle } = options;
-  const handlers = new Map([
-    ...WORKER_HANDLERS,
-    ...options.handlers.map((handler) => [handler.name, handler] as const),
-  ]);
+  const { models, handlers: own } = options;
+  const { forWorker: handlers, keys } = configureHandlers({ env, models, own });
   let leave: (why: 'drain' | 'idle') => void = () => {};
   const leaving = new Promise<'drain' | 'idle'>((done) => {
     leave = done;
@@ -90,6 +91,7 @@ export async function dialIn(options: RemoteWorkerOptions): Promise<DialedWorker
     env,
     workdir: cwd,
     shutdownGraceMs,
+    redact: createRedactor(() => keys),
   });
   await worker.start();
   if (isLeavingWhenIdle) void worker.idle().then(() => leave('idle'));

@@ -22,6 +22,8 @@ export interface HandlerContext<Config> {
   readonly workdir: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
+  /** The text with `***` in place of secrets, for what is kept or shown. */
+  redact(text: string): string;
   log(text: string, stream?: 'stdout' | 'stderr' | 'log' | 'token'): void;
   /** Tells how far the attempt is, 0 to 1, with the next heartbeat. */
   progress(fraction: number, message?: string): void;

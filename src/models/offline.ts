@@ -24,16 +24,13 @@ export const offline: ModelProvider = Object.freeze({
   },
 });
 
-function compose(request: ModelRequest): { text: string; json?: unknown } {
+function compose(request: ModelRequest): string {
   const prompt = request.messages.findLast(({ role }) => role === 'user')?.content ?? '';
-  if (request.model === 'echo') return { text: prompt };
+  if (request.model === 'echo') return prompt;
   const seed = hashOf(request);
-  if (!request.wantsJson) return { text: `[offline model] ${request.model}: ${summarise(prompt, seed)}` };
-  const json =
-    request.schema === undefined
-      ? { offline_model: request.model, summary: summarise(prompt, seed) }
-      : makeJson(request.schema, seed);
-  return { text: JSON.stringify(json), json };
+  if (!request.wantsJson) return `[offline model] ${request.model}: ${summarise(prompt, seed)}`;
+  if (request.schema !== undefined) return JSON.stringify(makeJson(request.schema, seed));
+  return JSON.stringify({ offline_model: request.model, summary: summarise(prompt, seed) });
 }
 
 /** Everything that may change the answer. */
@@ -50,7 +47,7 @@ function summarise(prompt: string, seed: string): string {
 }
 
 /** Streams the text word by word and cuts it at `max_tokens` and at stop words, as a real model would. */
-function deliver(request: ModelRequest, { text: full, json }: { text: string; json?: unknown }): ModelAnswer {
+function deliver(request: ModelRequest, full: string): ModelAnswer {
   const { max_tokens: tokensMax = Number.POSITIVE_INFINITY, stop = [] } = request.params;
   const stops = stop.map((word) => full.indexOf(word)).filter((at) => at >= 0);
   const stopped = full.slice(0, Math.min(full.length, ...stops));
@@ -59,8 +56,7 @@ function deliver(request: ModelRequest, { text: full, json }: { text: string; js
   const asked = request.messages.reduce((chars, { content }) => chars + content.length, 0);
   return {
     text,
-    ...(json === undefined || text !== full ? {} : { json }),
-    usage: { tokens_in: countTokens(asked), tokens_out: countTokens(text.length), cost_usd: 0 },
+    usage: { tokens_in: countTokens(asked), tokens_out: countTokens(text.length) },
     finish: text === stopped ? 'stop' : 'length',
   };
 }

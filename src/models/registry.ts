@@ -1,25 +1,135 @@
-/** The model providers of this build. Adding one is a file and a line here. */
+/**
+ * The model providers of this process: built-in ones, those of the config, and the keys of the environment. Adding a wire is a file
+ * and a line here. A wire is loaded by its first call: commands that ask no model do not pay for them.
+ */
 import { didYouMean } from '../base/suggest.ts';
 import type { ModelProvider } from './model.ts';
 import { offline } from './offline.ts';
+import { type ModelPrice, type PriceOverrides, priceOf } from './pricing.ts';
+import { kindOf, type ProviderKind, type ProviderSettings } from './provider-settings.ts';
+import type { Connection, Wire } from './wires/wire.ts';
 
-const PROVIDERS: ReadonlyMap<string, ModelProvider> = new Map([offline].map((one) => [one.name, one]));
+/** What models are found with. */
+export interface ModelSettings {
+  readonly providers: Readonly<Record<string, ProviderSettings>>;
+  readonly prices: PriceOverrides;
+  /** The environment of the worker, which has the keys. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
 
-/** A provider with the name of one of its models, or why there is none. */
+/** A provider with the name of one of its models, or why it cannot be asked and what to do. */
 export type FoundModel =
   | { readonly ok: true; readonly provider: ModelProvider; readonly model: string }
   | { readonly ok: false; readonly message: string };
 
-/** Finds the provider that a reference such as `offline/brief` names. */
-export function findModel(reference: string): FoundModel {
-  const slash = reference.indexOf('/');
-  const name = reference.slice(0, Math.max(slash, 0));
-  const provider = PROVIDERS.get(name);
-  if (provider !== undefined) return { ok: true, provider, model: reference.slice(slash + 1) };
-  const known = [...PROVIDERS.keys()];
-  const hint = didYouMean(name, known) ?? 'more providers come with a later version';
+/** The models that can be asked, and what they cost. */
+export interface Models {
+  /** Finds the provider that a reference such as `openai/gpt-5-mini` names. */
+  find(reference: string): FoundModel;
+  price(reference: string): ModelPrice | null;
+  /** Keys of the environment that must not be stored or shown anywhere. */
+  readonly keys: readonly string[];
+}
+
+const KINDS: Readonly<
+  Record<ProviderKind, { readonly baseUrl: string; readonly keyName: string | null; load(): Promise<Wire> }>
+> = Object.freeze({
+  openai: {
+    baseUrl: 'https://api.openai.com/v1',
+    keyName: 'OPENAI_API_KEY',
+    load: async () => (await import('./wires/openai.ts')).openai,
+  },
+  anthropic: {
+    baseUrl: 'https://api.anthropic.com/v1',
+    keyName: 'ANTHROPIC_API_KEY',
+    load: async () => (await import('./wires/anthropic.ts')).anthropic,
+  },
+  google: {
+    baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
+    keyName: 'GOOGLE_GENERATIVE_AI_API_KEY',
+    load: async () => (await import('./wires/google.ts')).google,
+  },
+  openai_compatible: {
+    baseUrl: '',
+    keyName: null,
+    load: async () => (await import('./wires/openai.ts')).openaiCompatible,
+  },
+});
+
+const BUILT_IN = { openai: {}, anthropic: {}, google: {} } as const;
+/** What a header can carry. */
+const SENDABLE = /^[\x21-\x7e]+$/;
+
+/** The models of these settings. */
+export function createModels({ providers: own, prices, env }: ModelSettings): Models {
+  const settings: ReadonlyMap<string, ProviderSettings> = new Map(Object.entries({ ...BUILT_IN, ...own }));
+  const names = ['offline', ...settings.keys()];
   return {
-    ok: false,
-    message: `there is no model provider \`${name}\`; known: ${known.join(', ')}; ${hint}`,
+    find: (reference) => {
+      const slash = reference.indexOf('/');
+      const name = reference.slice(0, Math.max(slash, 0));
+      const model = reference.slice(slash + 1);
+      if (name === offline.name) return { ok: true, provider: offline, model };
+      const found = settings.get(name);
+      const kind = found === undefined ? null : kindOf(name, found);
+      if (found === undefined || kind === null) return { ok: false, message: unknownProvider(name, names) };
+      const key = readKey(name, keyNameOf(kind, found), env);
+      if ('message' in key) return { ok: false, message: key.message };
+      return { ok: true, provider: providerOf(kind, connect(name, kind, found, key)), model };
+    },
+    price: (reference) => priceOf(reference, prices),
+    keys: [...settings].flatMap(([name, each]) => {
+      const kind = kindOf(name, each);
+      const keyName = kind === null ? null : keyNameOf(kind, each);
+      const value = keyName === null ? undefined : env[keyName];
+      // A key is sent without the line end that a file has left on it; both spellings are kept secret.
+      return value === undefined ? [] : [value, value.trim()].filter((text) => text !== '');
+    }),
   };
+}
+
+function keyNameOf(kind: ProviderKind, { api_key_env }: ProviderSettings): string | null {
+  return api_key_env ?? KINDS[kind].keyName;
+}
+
+type Key = Pick<Connection, 'key' | 'keyName'> | { readonly message: string };
+
+function readKey(name: string, keyName: string | null, env: ModelSettings['env']): Key {
+  if (keyName === null) return { key: null, keyName };
+  const key = env[keyName]?.trim() ?? '';
+  if (key === '')
+    return {
+      message: `the provider \`${name}\` has no key: set ${keyName} in the environment of the worker, or name another variable with providers.${name}.api_key_env`,
+    };
+  if (!SENDABLE.test(key))
+    return {
+      message: `${keyName} is not a key: it has spaces, line ends or other characters that cannot be sent`,
+    };
+  return { key, keyName };
+}
+
+function connect(
+  name: string,
+  kind: ProviderKind,
+  { base_url, structured_output = 'none' }: ProviderSettings,
+  { key, keyName }: Pick<Connection, 'key' | 'keyName'>,
+): Connection {
+  const baseUrl = (base_url ?? KINDS[kind].baseUrl).replace(/\/+$/, '');
+  return { name, baseUrl, key, keyName, structuredOutput: structured_output };
+}
+
+function providerOf(kind: ProviderKind, connection: Connection): ModelProvider {
+  return {
+    name: connection.name,
+    generate: async (request) => {
+      const wire = await KINDS[kind].load();
+      const { ask } = await import('./wires/ask.ts');
+      return ask(wire, connection, request);
+    },
+  };
+}
+
+function unknownProvider(name: string, names: readonly string[]): string {
+  const hint = didYouMean(name, names) ?? `add it to \`providers\` of the config`;
+  return `there is no model provider \`${name}\`; known: ${names.join(', ')}; ${hint}`;
 }

@@ -1,5 +1,6 @@
 /** What a handler sees of its attempt. Built for every attempt, so it is cheap; its functions may be taken out of it. */
 import type { Clock } from '../base/clock.ts';
+import { maskValues } from '../base/redact.ts';
 import type { HandlerContext } from '../handlers/handler.ts';
 import type { Attempt } from './attempt.ts';
 import { PauseSignal } from './pause-signal.ts';
@@ -72,6 +73,11 @@ class AttemptContext<Config> implements HandlerContext<Config> {
 
   get answers(): HandlerContext<Config>['answers'] {
     return this.#attempt.lease.answers;
+  }
+
+  get redact(): HandlerContext<Config>['redact'] {
+    const { secrets = [] } = this.#attempt.lease;
+    return (text) => this.#host.redact(maskValues(text, secrets));
   }
 
   get log(): HandlerContext<Config>['log'] {

@@ -37,6 +37,7 @@ export function makeContext<Config>(
     clock: systemClock,
     lastCheckpoint: undefined,
     answers: {},
+    redact: (text) => text,
     log: (text, stream = 'log') => said.logs.push({ text, stream }),
     progress: (fraction, message) => said.progress.push([fraction, message]),
     checkpoint: (value) => said.checkpoints.push(value),

@@ -85,6 +85,20 @@ export const usage = z.object({
   latency_ms: z.exactOptional(amount),
   prompt_hash: z.exactOptional(z.string()),
   finish: z.exactOptional(z.string()),
+  models: z
+    .exactOptional(
+      z.record(
+        z.string().max(ID_CHARS_MAX),
+        z.object({
+          calls: amount,
+          tokens_in: amount,
+          tokens_out: amount,
+          tokens_cached: amount,
+          cost_usd: amount.nullable(),
+        }),
+      ),
+    )
+    .describe('the same by provider/model'),
 });
 
 export const errorShape = z.object({

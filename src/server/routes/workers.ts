@@ -3,7 +3,13 @@ import { createHash } from 'node:crypto';
 import { ROUTES, type WireSettlement } from '#client';
 import { ERROR_CODES, type ErrorCode } from '../../base/error-codes.ts';
 import { RelayError } from '../../base/errors.ts';
-import type { Heartbeat, HeartbeatAnswer, Settlement, SettlementResult } from '../../worker/work-source.ts';
+import type {
+  Heartbeat,
+  HeartbeatAnswer,
+  NewArtifact,
+  Settlement,
+  SettlementResult,
+} from '../../worker/work-source.ts';
 import type { ServeRoutes, ServerContext } from '../context.ts';
 
 export const serveWorkers: ServeRoutes = (serve, context) => {
@@ -143,7 +149,9 @@ async function readSettlement(wire: WireSettlement, context: ServerContext): Pro
     case 'fail': {
       const { retry_after_ms, ...rest } = wire.failure;
       const wait = retry_after_ms === undefined ? {} : { retryAfterMs: retry_after_ms };
-      return { ...wire, failure: { ...rest, ...wait, message: redact(rest.message) } };
+      const { artifacts, ...sent } = wire;
+      const failure = { ...rest, ...wait, message: redact(rest.message) };
+      return { ...sent, failure, ...(await readFiles(artifacts, context)) };
     }
     case 'pause':
       return { ...wire, question: { ...wire.question, message: redact(wire.question.message) } };
@@ -154,27 +162,35 @@ async function readSettlement(wire: WireSettlement, context: ServerContext): Pro
 
 async function readCompletion(
   wire: Extract<WireSettlement, { kind: 'complete' }>,
-  { engine }: ServerContext,
+  server: ServerContext,
 ): Promise<Settlement> {
-  const { blobs } = engine.context;
+  const { blobs } = server.engine.context;
   const { output_sha256, artifacts, output, lease_id, usage, enqueue, context } = wire;
   const stored = output_sha256 === undefined ? null : Buffer.from(await blobs.get(output_sha256));
-  const files = await Promise.all(
-    (artifacts ?? []).map(async ({ name, content_type, sha256 }) => ({
-      name,
-      content_type,
-      bytes: await blobs.get(sha256),
-    })),
-  );
   return {
     kind: 'complete',
     lease_id,
     output: stored === null ? (output ?? null) : parseOutput(stored),
     ...(usage === undefined ? {} : { usage }),
-    ...(artifacts === undefined ? {} : { artifacts: files }),
+    ...(await readFiles(artifacts, server)),
     ...(enqueue === undefined ? {} : { enqueue }),
     ...(context === undefined ? {} : { context }),
   };
+}
+
+/** Files that were sent ahead. */
+async function readFiles(
+  artifacts: Extract<WireSettlement, { kind: 'complete' }>['artifacts'],
+  { engine }: ServerContext,
+): Promise<{ artifacts?: readonly NewArtifact[] }> {
+  if (artifacts === undefined) return {};
+  const { blobs } = engine.context;
+  const read = artifacts.map(async ({ name, content_type, sha256 }) => ({
+    name,
+    content_type,
+    bytes: await blobs.get(sha256),
+  }));
+  return { artifacts: await Promise.all(read) };
 }
 
 function parseOutput(bytes: Buffer): unknown {
