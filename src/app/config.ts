@@ -77,6 +77,8 @@ const SECRET_RULES: Readonly<Record<string, string>> = {
   broker: BROKER_RULE,
   server: SERVER_RULE,
   token: TOKEN_RULE,
+  'providers.api_key_env': 'the name of an environment variable, not a key',
+  'providers.base_url': `${SERVER_RULE}, with the version in it: https://api.example.org/v1`,
 };
 
 /** All settings, with defaults filled in. */
@@ -218,9 +220,11 @@ function invalidConfig(
 }
 
 function withoutSecret(finding: Finding): Finding {
-  const key = String(finding.path[0] ?? '');
+  const name = finding.path.join('.');
+  const key =
+    finding.path[0] === 'providers' ? `providers.${finding.path[2]}` : String(finding.path[0] ?? '');
   const rule = SECRET_RULES[key];
-  return rule === undefined ? finding : { ...finding, message: `\`${key}\` must be ${rule}` };
+  return rule === undefined ? finding : { ...finding, message: `\`${name}\` must be ${rule}` };
 }
 
 const envName = (key: string): string => `RELAY_${key.toUpperCase()}`;

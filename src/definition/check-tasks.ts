@@ -138,6 +138,6 @@ function checkConfig(
     });
   }
   for (const doubt of handler.doubts?.(config) ?? []) {
-    problems.warn({ code: 'unavailable', message: doubt.message, path: [...path, ...doubt.path] });
+    problems.warn({ ...doubt, code: 'unavailable', path: [...path, ...doubt.path] });
   }
 }

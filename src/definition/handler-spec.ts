@@ -25,6 +25,7 @@ export interface HandlerDoubt {
   /** Within `with`. */
   readonly path: Path;
   readonly message: string;
+  readonly hint: string;
 }
 
 /** Handlers by name. */

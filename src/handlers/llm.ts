@@ -66,6 +66,8 @@ function doubtsOf(given: Readonly<Record<string, unknown>>, models: Models): rea
   return named.flatMap(({ path, name }) => {
     if (typeof name !== 'string' || !REFERENCE.test(name) || name.includes('{{')) return [];
     const found = models.find(name);
-    return found.ok ? [] : [{ path, message: `\`${name}\` cannot be asked here: ${found.message}` }];
+    if (found.ok) return [];
+    const { message, hint } = found;
+    return [{ path, message: `\`${name}\` cannot be asked here: ${message}`, hint }];
   });
 }

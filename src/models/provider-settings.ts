@@ -11,14 +11,11 @@ const provider = z.strictObject({
   kind: z.enum(KINDS).optional(),
   base_url: z
     .string()
-    .regex(
-      /^https?:\/\/[^\s]+$/,
-      'must be http://… or https://…, with the version in it: https://api.example.org/v1',
-    )
+    .regex(/^https?:\/\/[^\s]+$/)
     .optional(),
   api_key_env: z
     .string()
-    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable, not a key')
+    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
     .optional(),
   structured_output: z.enum(['json_schema', 'json_object', 'none']).optional(),
 });
@@ -52,9 +49,9 @@ export function kindOf(name: string, { kind }: ProviderSettings): ProviderKind |
 function problemOf(name: string, settings: ProviderSettings): string | null {
   if (name === 'offline') return '`offline` is built in and has no settings';
   const kind = kindOf(name, settings);
-  if (kind === null) return `\`${name}\` needs a \`kind\`: ${KINDS.join(', ')}`;
+  if (kind === null) return `\`providers.${name}\` needs a \`kind\`: ${KINDS.join(', ')}`;
   if (kind === 'openai_compatible' && settings.base_url === undefined)
-    return `\`${name}\` is openai_compatible and needs a \`base_url\``;
+    return `\`providers.${name}\` is openai_compatible and needs a \`base_url\``;
   if (kind !== 'openai_compatible' && settings.structured_output !== undefined)
     return `\`structured_output\` is for openai_compatible; ${kind} is known to have it`;
   return null;

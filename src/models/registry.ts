@@ -3,8 +3,7 @@
  * and a line here. A wire is loaded by its first call: commands that ask no model do not pay for them.
  */
 import { didYouMean } from '../base/suggest.ts';
-import type { ModelProvider } from './model.ts';
-import { offline } from './offline.ts';
+import type { ModelProvider, ModelRequest } from './model.ts';
 import { type ModelPrice, type PriceOverrides, priceOf } from './pricing.ts';
 import { kindOf, type ProviderKind, type ProviderSettings } from './provider-settings.ts';
 import type { Connection, Wire } from './wires/wire.ts';
@@ -20,7 +19,7 @@ export interface ModelSettings {
 /** A provider with the name of one of its models, or why it cannot be asked and what to do. */
 export type FoundModel =
   | { readonly ok: true; readonly provider: ModelProvider; readonly model: string }
-  | { readonly ok: false; readonly message: string };
+  | { readonly ok: false; readonly message: string; readonly hint: string };
 
 /** The models that can be asked, and what they cost. */
 export interface Models {
@@ -56,6 +55,11 @@ const KINDS: Readonly<
   },
 });
 
+const OFFLINE: ModelProvider = Object.freeze({
+  name: 'offline',
+  generate: async (request: ModelRequest) => (await import('./offline.ts')).offline.generate(request),
+});
+
 const BUILT_IN = { openai: {}, anthropic: {}, google: {} } as const;
 /** What a header can carry. */
 const SENDABLE = /^[\x21-\x7e]+$/;
@@ -63,18 +67,18 @@ const SENDABLE = /^[\x21-\x7e]+$/;
 /** The models of these settings. */
 export function createModels({ providers: own, prices, env }: ModelSettings): Models {
   const settings: ReadonlyMap<string, ProviderSettings> = new Map(Object.entries({ ...BUILT_IN, ...own }));
-  const names = ['offline', ...settings.keys()];
+  const names = [OFFLINE.name, ...settings.keys()];
   return {
     find: (reference) => {
       const slash = reference.indexOf('/');
       const name = reference.slice(0, Math.max(slash, 0));
       const model = reference.slice(slash + 1);
-      if (name === offline.name) return { ok: true, provider: offline, model };
+      if (name === OFFLINE.name) return { ok: true, provider: OFFLINE, model };
       const found = settings.get(name);
       const kind = found === undefined ? null : kindOf(name, found);
-      if (found === undefined || kind === null) return { ok: false, message: unknownProvider(name, names) };
+      if (found === undefined || kind === null) return { ok: false, ...unknownProvider(name, names) };
       const key = readKey(name, keyNameOf(kind, found), env);
-      if ('message' in key) return { ok: false, message: key.message };
+      if ('message' in key) return { ok: false, ...key };
       return { ok: true, provider: providerOf(kind, connect(name, kind, found, key)), model };
     },
     price: (reference) => priceOf(reference, prices),
@@ -92,18 +96,20 @@ function keyNameOf(kind: ProviderKind, { api_key_env }: ProviderSettings): strin
   return api_key_env ?? KINDS[kind].keyName;
 }
 
-type Key = Pick<Connection, 'key' | 'keyName'> | { readonly message: string };
+type Key = Pick<Connection, 'key' | 'keyName'> | { readonly message: string; readonly hint: string };
 
 function readKey(name: string, keyName: string | null, env: ModelSettings['env']): Key {
   if (keyName === null) return { key: null, keyName };
   const key = env[keyName]?.trim() ?? '';
   if (key === '')
     return {
-      message: `the provider \`${name}\` has no key: set ${keyName} in the environment of the worker, or name another variable with providers.${name}.api_key_env`,
+      message: `the provider \`${name}\` has no key: ${keyName} is not set in the environment of the worker`,
+      hint: `Set ${keyName} there, or name another variable with \`providers.${name}.api_key_env\` in the config.`,
     };
   if (!SENDABLE.test(key))
     return {
       message: `${keyName} is not a key: it has spaces, line ends or other characters that cannot be sent`,
+      hint: `Set ${keyName} to the key itself, without quotes or a name before it.`,
     };
   return { key, keyName };
 }
@@ -129,7 +135,7 @@ function providerOf(kind: ProviderKind, connection: Connection): ModelProvider {
   };
 }
 
-function unknownProvider(name: string, names: readonly string[]): string {
+function unknownProvider(name: string, names: readonly string[]): { message: string; hint: string } {
   const hint = didYouMean(name, names) ?? `add it to \`providers\` of the config`;
-  return `there is no model provider \`${name}\`; known: ${names.join(', ')}; ${hint}`;
+  return { message: `there is no model provider \`${name}\`; known: ${names.join(', ')}`, hint };
 }

@@ -3,6 +3,7 @@
  * network, time, a busy or broken provider, a model that is gone. A wrong key, a bad request or a wrong answer is a mistake to mend,
  * which another model would only hide, and pay for.
  */
+import { invariant } from '../../base/invariant.ts';
 import { AttemptFailure } from '../../domain/attempt-failure.ts';
 import { classify } from '../../domain/failure.ts';
 
@@ -20,13 +21,15 @@ export function isOutOfReach({ facts }: AttemptFailure): boolean {
  * The failure of the whole chain. Where one of the models may do better later the attempt is worth another try, as soon as the first of
  * them may be asked again; the message tells of all.
  */
-export function worthTelling(failures: readonly AttemptFailure[], last?: unknown): unknown {
-  const retryable = failures.filter(({ facts }) => classify(facts).retryable);
+export function failureOf(failures: readonly AttemptFailure[]): AttemptFailure {
+  const last = failures.at(-1);
+  invariant(last !== undefined, 'a chain fails by its models');
   const waitMs = ({ extra }: AttemptFailure): number => extra.retryAfterMs ?? 0;
-  const [best] = [...retryable].sort((a, b) => waitMs(a) - waitMs(b));
-  if (best === undefined) return last ?? failures.at(-1);
-  if (failures.length === 1 && last === undefined) return best;
-  const others = [...failures.filter((each) => each !== best), ...(last instanceof Error ? [last] : [])];
+  const [best] = failures
+    .filter(({ facts }) => classify(facts).retryable)
+    .sort((a, b) => waitMs(a) - waitMs(b));
+  if (best === undefined || failures.length === 1) return last;
+  const others = failures.filter((each) => each !== best);
   const message = [best, ...others].map((each) => each.message).join('; then ');
   return new AttemptFailure(best.facts, message, { ...best.extra, cause: best });
 }

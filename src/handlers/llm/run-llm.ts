@@ -6,10 +6,10 @@ import type { ModelAnswer, ModelMessage } from '../../models/model.ts';
 import type { Models } from '../../models/registry.ts';
 import { checkOutput, type OutputFault } from '../../worker/check-output.ts';
 import type { NewArtifact, OutputSpec } from '../../worker/work-source.ts';
-import { type HandlerContext, TerminalError } from '../handler.ts';
+import type { HandlerContext } from '../handler.ts';
 import type { LlmConfig } from '../llm.ts';
 import { callModel } from './call-model.ts';
-import { isOutOfReach, worthTelling } from './fallback.ts';
+import { failureOf, isOutOfReach } from './fallback.ts';
 
 /** Asks the model, then each fallback in turn while they cannot be reached. */
 export async function runLlm(context: HandlerContext<LlmConfig>, models: Models): Promise<unknown> {
@@ -21,15 +21,15 @@ export async function runLlm(context: HandlerContext<LlmConfig>, models: Models)
       return await askUntilRight(session, reference);
     } catch (error) {
       context.signal.throwIfAborted();
-      const next = fallbacks[index];
-      if (!(error instanceof AttemptFailure))
-        throw failures.length === 0 ? error : worthTelling(failures, error);
+      if (!(error instanceof AttemptFailure)) throw error;
       failures.push(error);
-      if (next === undefined || !isOutOfReach(error)) throw worthTelling(failures);
-      context.log(`${reference} could not be reached (${error.message}); trying ${next}\n`);
+      if (!isOutOfReach(error)) break;
+      const next = fallbacks[index];
+      if (next !== undefined)
+        context.log(`${reference} could not be reached (${error.message}); trying ${next}\n`);
     }
   }
-  throw new TerminalError('there is no model to ask');
+  throw failureOf(failures);
 }
 
 /** What all calls of one attempt share. */
@@ -58,7 +58,7 @@ function openSession(context: HandlerContext<LlmConfig>, models: Models): Sessio
 
 async function askUntilRight({ context, models, ...session }: Session, reference: string): Promise<unknown> {
   const found = models.find(reference);
-  if (!found.ok) throw new TerminalError(found.message);
+  if (!found.ok) throw new AttemptFailure({ kind: 'terminal' }, found.message, { hint: found.hint });
   const { promptHash, keepRaw } = session;
   const messages = [...session.opening];
   const repairs = context.output?.repair ?? 0;

@@ -71,7 +71,8 @@ function hear(heard: Heard, piece: Piece, connection: Connection, request: Model
     request.onToken(piece.text);
   }
   Object.assign(heard.usage, piece.usage);
-  if (piece.finish !== undefined) heard.finish = piece.finish;
+  // A refusal stays one, whatever the end of the stream says.
+  if (piece.finish !== undefined && heard.finish !== 'filter') heard.finish = piece.finish;
 }
 
 /** A provider that does not count is counted by the estimate, so that a budget is not evaded. */
