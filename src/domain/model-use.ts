@@ -1,7 +1,7 @@
 /** What calls of models used, model by model. Attempts, tasks and runs add it up the same way. */
 
 /** Calls of one model, added up. */
-export interface ModelUse {
+interface ModelUse {
   readonly calls: number;
   readonly tokens_in: number;
   readonly tokens_out: number;

@@ -17,7 +17,7 @@ export interface ModelSettings {
 }
 
 /** A provider with the name of one of its models, or why it cannot be asked and what to do. */
-export type FoundModel =
+type FoundModel =
   | { readonly ok: true; readonly provider: ModelProvider; readonly model: string }
   | { readonly ok: false; readonly message: string; readonly hint: string };
 

@@ -8,7 +8,7 @@ import { systemClock } from '../base/clock.ts';
 import type { ErrorCode } from '../base/error-codes.ts';
 import { RelayError } from '../base/errors.ts';
 import { createLogger } from '../base/logger.ts';
-import { defineHandler, type Handler } from '../handlers/handler.ts';
+import { defineHandler, type Handler, TerminalError } from '../handlers/handler.ts';
 import { HttpSource, type WorkerCard } from './http-source.ts';
 import { Worker } from './worker.ts';
 
@@ -167,6 +167,33 @@ describe('a worker behind HTTP', () => {
     const file = items.find((artifact) => artifact.name === 'a.txt');
     expect(Buffer.from((await client.tasks.artifact(file?.id ?? '')).bytes).toString()).toBe('hello');
     expect((await client.tasks.logs(task?.task_run_id ?? '')).items[0]?.text).toBe('working\n');
+  });
+
+  it('sends files of a failed attempt, and masks in them what the server says is secret', async () => {
+    const bench = await openBench({ env: { TIDE_KEY: 'low-water-mark' } });
+    const failing = defineHandler({
+      name: 'double',
+      summary: 'fails',
+      config: z.object({ n: z.number(), key: z.string() }),
+      run: async ({ config, artifact, redact }) => {
+        artifact({
+          name: 'raw',
+          content_type: 'text/plain',
+          bytes: Buffer.from(redact(`it was ${config.key}`)),
+        });
+        throw new TerminalError('no');
+      },
+    } as Handler<{ n: number; key: string }>);
+    await startWorker(bench, { handlers: [failing as Handler] });
+    const client = bench.client();
+    const tasks = { t: { uses: 'double', with: { n: 1, key: '{{ secrets.TIDE_KEY }}' } } };
+    const definition = { name: 'd', handlers: ['double'], secrets: ['TIDE_KEY'], tasks };
+    const { id } = await client.runs.start({ definition });
+    const [task] = (await client.runs.get(id, { wait_ms: 20_000 })).tasks;
+    expect(task).toMatchObject({ status: 'FAILED', error: { code: 'HANDLER_TERMINAL' } });
+    const [file] = (await client.tasks.artifacts(task?.task_run_id ?? '')).items;
+    expect(file?.name).toBe('raw');
+    expect(Buffer.from((await client.tasks.artifact(file?.id ?? '')).bytes).toString()).toBe('it was ***');
   });
 
   it('gets only what fits its pool and labels', async () => {

@@ -43,7 +43,7 @@ function usageText({ usage }: RunView): string {
 }
 
 /** What each model was asked and cost; nothing when no model was. */
-export function renderModelUses(usage: RunView['usage'], drawing: Drawing): string {
+function renderModelUses(usage: RunView['usage'], drawing: Drawing): string {
   const uses = Object.entries(usage?.models ?? {});
   if (uses.length === 0) return '';
   const count = (value: number): string => value.toLocaleString('en');

@@ -5,7 +5,7 @@ import { parseJsonAnswer } from '../../models/json-answer.ts';
 import type { ModelAnswer, ModelMessage } from '../../models/model.ts';
 import type { Models } from '../../models/registry.ts';
 import { checkOutput, type OutputFault } from '../../worker/check-output.ts';
-import type { NewArtifact, OutputSpec } from '../../worker/work-source.ts';
+import type { OutputSpec } from '../../worker/work-source.ts';
 import type { HandlerContext } from '../handler.ts';
 import type { LlmConfig } from '../llm.ts';
 import { callModel } from './call-model.ts';
@@ -38,7 +38,7 @@ interface Session {
   readonly models: Models;
   readonly opening: readonly ModelMessage[];
   readonly promptHash: string;
-  /** Keeps the text of an answer, the first one as `raw`, later ones as `raw-2`, `raw-3`. */
+  /** Keeps the text of an answer with secrets masked, the first one as `raw`, later ones as `raw-2`, `raw-3`. */
   readonly keepRaw: (text: string) => void;
 }
 
@@ -51,7 +51,9 @@ function openSession(context: HandlerContext<LlmConfig>, models: Models): Sessio
   let answers = 0;
   const keepRaw = (text: string): void => {
     answers += 1;
-    context.artifact(textArtifact(answers === 1 ? 'raw' : `raw-${answers}`, text));
+    const name = answers === 1 ? 'raw' : `raw-${answers}`;
+    const bytes = Buffer.from(context.redact(text));
+    context.artifact({ name, content_type: 'text/plain; charset=utf-8', bytes });
   };
   return { context, models, opening, promptHash, keepRaw };
 }
@@ -119,8 +121,4 @@ async function judge(output: OutputSpec | null, { text, finish }: ModelAnswer): 
     );
   }
   return { value: parsed.value, fault: await checkOutput(output, parsed.value) };
-}
-
-function textArtifact(name: string, text: string): NewArtifact {
-  return { name, content_type: 'text/plain; charset=utf-8', bytes: Buffer.from(text) };
 }

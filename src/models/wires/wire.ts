@@ -15,7 +15,7 @@ export interface Connection {
 }
 
 /** A request as it is sent. */
-export interface WireRequest {
+interface WireRequest {
   /** Added to the base URL. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
