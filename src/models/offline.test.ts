@@ -42,6 +42,22 @@ describe('answers', () => {
     expect((await ask({ model: 'echo', messages })).text).toBe(' last\n');
   });
 
+  it('sloppy answers in words until it is told that JSON was wanted', async () => {
+    const opening = [{ role: 'user', content: 'facts, please' }] as const;
+    const repair = [
+      { role: 'assistant', content: 'hm' },
+      { role: 'user', content: 'JSON!' },
+    ] as const;
+    const request = {
+      model: 'sloppy',
+      wantsJson: true,
+      schema: { type: 'array', items: { type: 'integer' } },
+    };
+    expect((await ask({ ...request, messages: opening })).text).toMatch(/^\[offline model\] sloppy/);
+    const { text } = await ask({ ...request, messages: [...opening, ...repair] });
+    expect(JSON.parse(text)).toEqual([expect.any(Number), expect.any(Number)]);
+  });
+
   it('tokens stream and add up to the text', async () => {
     const tokens: string[] = [];
     const { text, usage } = await ask({ onToken: (token) => tokens.push(token) });

@@ -1,10 +1,12 @@
 /**
  * `offline/…`: a built-in model for demos and tests. It needs no key and no network, gives the same answer to the same
  * request, and says in its answers what it is. `offline/echo` repeats the last user message, `offline/flaky` fails on the
- * first attempt of a task; every other name summarises the prompt, or makes up JSON that fits the schema.
+ * first attempt of a task, `offline/sloppy` answers in words until it is told that JSON was wanted; every other name
+ * summarises the prompt, or makes up JSON that fits the schema.
  */
 import { createHash } from 'node:crypto';
 import { AttemptFailure } from '../domain/attempt-failure.ts';
+import { turns } from './conversation.ts';
 import type { ModelAnswer, ModelProvider, ModelRequest } from './model.ts';
 import { makeJson } from './offline-json.ts';
 
@@ -28,7 +30,8 @@ function compose(request: ModelRequest): string {
   const prompt = request.messages.findLast(({ role }) => role === 'user')?.content ?? '';
   if (request.model === 'echo') return prompt;
   const seed = hashOf(request);
-  if (!request.wantsJson) return `[offline model] ${request.model}: ${summarise(prompt, seed)}`;
+  const isSloppy = request.model === 'sloppy' && turns(request).length === 1;
+  if (!request.wantsJson || isSloppy) return `[offline model] ${request.model}: ${summarise(prompt, seed)}`;
   if (request.schema !== undefined) return JSON.stringify(makeJson(request.schema, seed));
   return JSON.stringify({ offline_model: request.model, summary: summarise(prompt, seed) });
 }

@@ -71,7 +71,7 @@ function answer(): void {
     .onMessage(
       'severed',
       { content: `${SAID} ${'and so on '.repeat(50)}` },
-      { chunkSize: 10, latency: 5, truncateAfterChunks: 20 },
+      { chunkSize: 30, latency: 5, truncateAfterChunks: 8 },
     )
     .onMessage('stalled', { content: 'x' }, { chaos: { latencyMs: 20_000 } })
     .onMessage('truncated', { content: SAID, finishReason: 'length' }, { chunkSize: 10 })
