@@ -209,6 +209,32 @@ for (const [wire, model] of Object.entries(WIRES)) {
   });
 }
 
+// SPEC S9.1
+it('what attempts used adds up by model, on the task and on the run; an unknown price makes the sum unknown', async () => {
+  bench.mock.on(
+    { model: /^gpt/ },
+    { content: 'cut', finishReason: 'length', usage: { prompt_tokens: 10, completion_tokens: 2 } },
+  );
+  await bench.start(
+    { model: WIRES.openai, prompt: 'about tides' },
+    { retry: { max_attempts: 2, initial: '1s', jitter: 0 } },
+  );
+  await bench.attempt();
+  await bench.harness.leap(1_000);
+  const { task } = await bench.attempt();
+  const cost_usd = 2 * (10 * 0.25 + 2 * 2) * 1e-6;
+  const use = { tokens_in: 20, tokens_out: 4, tokens_cached: 0, cost_usd };
+  const sum = { ...use, models: { [WIRES.openai]: { calls: 2, ...use } } };
+  expect(JSON.parse(task.usage ?? '{}')).toEqual(sum);
+  expect(JSON.parse((await bench.run()).usage ?? '{}')).toEqual(sum);
+  await bench.start({ model: 'openai/unheard-of', prompt: 'about tides' });
+  bench.mock.clearFixtures().onMessage('tides', { content: 'x' });
+  expect(JSON.parse((await bench.attempt()).task.usage ?? '{}')).toMatchObject({
+    cost_usd: null,
+    models: { 'openai/unheard-of': { calls: 1, cost_usd: null } },
+  });
+});
+
 describe('fallbacks', () => {
   const spare = WIRES.anthropic;
   const chain = { model: WIRES.openai, fallbacks: [spare], prompt: 'about tides' };

@@ -3,7 +3,7 @@ import { LLMock } from '@copilotkit/aimock';
 import type { TaskFailure } from '../../src/domain/failure.ts';
 import { llmWith } from '../../src/handlers/llm.ts';
 import { createModels, type ModelSettings } from '../../src/models/registry.ts';
-import type { TaskRow } from '../../src/stores/rows.ts';
+import type { RunRow, TaskRow } from '../../src/stores/rows.ts';
 import { Attempt } from '../../src/worker/attempt.ts';
 import { runAttempt } from '../../src/worker/run-attempt.ts';
 import { STORES } from '../conformance/stores.ts';
@@ -86,6 +86,10 @@ export class ModelBench {
     if (settlement !== null) await harness.settle(settlement);
     const task = await harness.task(this.#run_id, 'ask');
     return { task, error: task.error === null ? null : (JSON.parse(task.error) as TaskFailure), tokens };
+  }
+
+  run(): Promise<RunRow> {
+    return this.harness.run(this.#run_id);
   }
 
   output(): Promise<unknown> {

@@ -51,6 +51,7 @@ function renderCalls(attempts: readonly AttemptView[], drawing: Drawing): string
     [
       { title: '#', cell: (each) => String(each.attempt), isNumber: true },
       { title: 'model', cell: ({ usage }) => usage?.model ?? '' },
+      { title: 'calls', cell: ({ usage }) => count(callsOf(usage)), isNumber: true },
       { title: 'tokens in', cell: ({ usage }) => count(usage?.tokens_in), isNumber: true },
       { title: 'cached', cell: ({ usage }) => count(usage?.tokens_cached), isNumber: true },
       { title: 'tokens out', cell: ({ usage }) => count(usage?.tokens_out), isNumber: true },
@@ -62,6 +63,10 @@ function renderCalls(attempts: readonly AttemptView[], drawing: Drawing): string
     drawing,
   );
   return `\nModel calls:\n${indent(table, 2)}`;
+}
+
+function callsOf(usage: AttemptView['usage']): number {
+  return Object.values(usage?.models ?? {}).reduce((sum, { calls }) => sum + calls, 0);
 }
 
 function renderAttempts(attempts: readonly AttemptView[], drawing: Drawing): string {

@@ -67,6 +67,6 @@ function hintFor(status: number, { name, keyName }: Connection, model: string): 
   if (status === 404) return `Check the name of the model, \`${model}\`, and \`base_url\` of the provider.`;
   if (status === 429) return 'The provider limits this key: send less at once, or ask it for more.';
   if (status >= 500)
-    return 'The provider is in trouble; the task is tried again. Name `fallbacks` to ask another one meanwhile.';
+    return 'The provider is in trouble: try again later, or name `fallbacks` to ask another one meanwhile.';
   return "Read the provider's message; check the parameters, the length of the prompt and the model.";
 }
