@@ -142,6 +142,12 @@ describe('a config file', () => {
       undefined,
     ],
     [
+      'a place that is none',
+      'providers: { openai: { base_url: "http://[x" } }\n',
+      ':1:34: `providers.openai.base_url` must be http://… or https://…, with the version in it: https://api.example.org/v1',
+      undefined,
+    ],
+    [
       'a setting that a provider does not have',
       'providers: { openai: { api_key: sk-hunter2 } }\n',
       ':1:24: unknown key `api_key` in `providers.openai`',

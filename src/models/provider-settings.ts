@@ -12,6 +12,7 @@ const provider = z.strictObject({
   base_url: z
     .string()
     .regex(/^https?:\/\/[^\s]+$/)
+    .refine((url) => URL.canParse(url))
     .optional(),
   api_key_env: z
     .string()

@@ -81,7 +81,7 @@ export function createModels({ providers: own, prices, env }: ModelSettings): Mo
       if ('message' in key) return { ok: false, ...key };
       return { ok: true, provider: providerOf(kind, connect(name, kind, found, key)), model };
     },
-    price: (reference) => priceOf(reference, prices),
+    price: (reference) => priceOf(reference, prices) ?? priceOf(inItsKind(reference, settings)),
     keys: [...settings].flatMap(([name, each]) => {
       const kind = kindOf(name, each);
       const keyName = kind === null ? null : keyNameOf(kind, each);
@@ -90,6 +90,13 @@ export function createModels({ providers: own, prices, env }: ModelSettings): Mo
       return value === undefined ? [] : [value, value.trim()].filter((text) => text !== '');
     }),
   };
+}
+
+/** Another name for a built-in provider, such as a second key, has its prices: `work/gpt-5` costs what `openai/gpt-5` costs. */
+function inItsKind(reference: string, settings: ReadonlyMap<string, ProviderSettings>): string {
+  const [name = ''] = reference.split('/', 1);
+  const kind = kindOf(name, settings.get(name) ?? {});
+  return kind === null || kind === 'openai_compatible' ? reference : kind + reference.slice(name.length);
 }
 
 function keyNameOf(kind: ProviderKind, { api_key_env }: ProviderSettings): string | null {

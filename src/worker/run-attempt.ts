@@ -41,7 +41,7 @@ export function settleStopped(attempt: Attempt, host: AttemptHost): Settlement |
   if (stopCause === 'lost') return null;
   if (stopCause !== 'timeout') return { kind: 'release', lease_id: lease.lease_id, ...usageOf(attempt) };
   const failure = timeoutFailure(lease.timeout_ms, { attempt: lease.attempt, redact: host.redact });
-  return { kind: 'fail', lease_id: lease.lease_id, failure, ...usageOf(attempt) };
+  return { kind: 'fail', lease_id: lease.lease_id, failure, ...usageOf(attempt), ...artifactsOf(attempt) };
 }
 
 /** How an attempt is settled when not even its error could be understood. */

@@ -51,7 +51,8 @@ async function readAnswer(
   const heard: Heard = { text: '', usage: {}, finish: null };
   let last = '';
   for await (const data of readEvents(response)) {
-    if (data === '[DONE]') break;
+    // Some servers end in order without saying why they stopped.
+    if (data === '[DONE]') return finished(heard, request);
     last = data;
     hear(heard, wire.read(parseData(connection, data)), connection, request);
   }

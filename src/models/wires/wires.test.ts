@@ -216,6 +216,11 @@ describe('openai', () => {
     });
   });
 
+  it('a stream that ends in order without a reason is whole', async () => {
+    stream([said('The sea'), '[DONE]']);
+    expect(await ask('openai/x')).toMatchObject({ text: 'The sea', finish: 'other' });
+  });
+
   it('a refusal is no answer', async () => {
     stream([
       { choices: [{ delta: { refusal: 'I cannot' }, finish_reason: null }] },
@@ -397,6 +402,19 @@ describe('any wire', () => {
     const asked = ask('openai/x', { signal: controller.signal, onToken: () => controller.abort() });
     await expect(asked).rejects.toMatchObject({ name: 'AbortError' });
     await gone;
+  });
+
+  it('another name for a built-in provider has its prices, a compatible server has none', () => {
+    const providers = {
+      work: { kind: 'openai' },
+      lab: { kind: 'openai_compatible', base_url: base },
+    } as const;
+    const prices = { 'work/gpt-5': { input: 1, output: 1, cached_input: null } };
+    const models = createModels({ providers, prices, env });
+    expect(models.price('work/gpt-5-mini')).toEqual(models.price('openai/gpt-5-mini'));
+    expect(models.price('work/gpt-5')).toEqual(prices['work/gpt-5']);
+    expect(models.price('lab/gpt-5-mini')).toBeNull();
+    expect(models.price('nobody/gpt-5-mini')).toBeNull();
   });
 
   it('a key that cannot be sent is told by its variable, not by its value', () => {
