@@ -10,6 +10,9 @@ const BYTES_PER_TOKEN = 3;
 const MESSAGE_TOKENS = 8;
 const REQUEST_TOKENS = 16;
 
+/** How long an answer is taken to be at most when a task does not say; where an API wants a bound, this is sent. */
+export const ANSWER_TOKENS_DEFAULT = 8_192;
+
 /** The estimate for a conversation, and for the JSON Schema that goes with it where an answer must fit one. */
 export function estimateTokens(messages: readonly ModelMessage[], schema?: unknown): number {
   const schemaText = schema === undefined ? '' : JSON.stringify(schema);

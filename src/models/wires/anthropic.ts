@@ -1,19 +1,18 @@
 /** The Messages API of Anthropic. */
 import { jsonInstruction, systemText, turns } from '../conversation.ts';
+import { ANSWER_TOKENS_DEFAULT } from '../estimate.ts';
 import type { ModelAnswer, ModelRequest } from '../model.ts';
 import { ANTHROPIC_SCHEMAS, toNativeSchema } from '../native-schema.ts';
 import { type Connection, countOf, listOf, objectOf, type Piece, textOf, type Wire } from './wire.ts';
 
 const API_VERSION = '2023-06-01';
-/** The API wants a bound on every answer; this one is taken when the task has none. */
-const MAX_TOKENS = 8_192;
 /** Models from before structured outputs; they are told in words. */
 const WITHOUT_SCHEMAS = /^claude-(2|3|instant|(opus|sonnet)-4-(0|2025))/;
 
 /** Anthropic's wire. */
 export const anthropic: Wire = Object.freeze({
   request: ({ key }: Connection, request: ModelRequest) => {
-    const { max_tokens = MAX_TOKENS, temperature, top_p, stop } = request.params;
+    const { max_tokens = ANSWER_TOKENS_DEFAULT, temperature, top_p, stop } = request.params;
     const native =
       request.wantsJson && !WITHOUT_SCHEMAS.test(request.model)
         ? toNativeSchema(request.schema, ANTHROPIC_SCHEMAS)
