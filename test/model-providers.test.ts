@@ -116,6 +116,7 @@ for (const [wire, model] of Object.entries(WIRES)) {
           class: 'http',
           code: 'HTTP_STATUS',
           status,
+          provider_code: 'some_error',
           message: expect.stringMatching(new RegExp(`^${wire} answered ${status}.*: not for you$`)) as string,
         });
         if (status !== 400)

@@ -65,6 +65,8 @@ export interface TaskFailure {
   readonly attempt?: number;
   /** The HTTP status, when there was one. */
   readonly status?: number;
+  /** The other side's own word for it, such as `insufficient_quota`. */
+  readonly provider_code?: string;
   /** How long the other side asked to be left alone. */
   readonly retryAfterMs?: number;
   readonly hint?: string;

@@ -70,6 +70,7 @@ export const taskFailure = z.object({
   message: z.string(),
   attempt: z.exactOptional(z.int()),
   status: z.exactOptional(z.int()),
+  provider_code: z.exactOptional(z.string()).describe('the word of a model provider for it'),
   retry_after_ms: z.exactOptional(z.number().min(0)),
   hint: z.exactOptional(z.string()),
 });

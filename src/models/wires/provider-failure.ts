@@ -22,6 +22,7 @@ export function providerFailure(
   return new AttemptFailure({ kind: 'http', status }, message, {
     status,
     hint: hintFor(status, connection, model),
+    ...(error.code === '' ? {} : { provider_code: error.code }),
     ...(retryAfterMs === null ? {} : { retryAfterMs }),
   });
 }

@@ -283,7 +283,7 @@ describe('anthropic', () => {
     await expect(ask('anthropic/x')).rejects.toMatchObject({
       message: 'anthropic answered 529 overloaded_error: Overloaded',
       facts: { kind: 'http', status: 529 },
-      extra: { status: 529 },
+      extra: { status: 529, provider_code: 'overloaded_error' },
     });
   });
 });
