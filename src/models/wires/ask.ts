@@ -101,8 +101,7 @@ function parseData(connection: Connection, data: string): unknown {
 function malformed({ name }: Connection, data: string, cause?: unknown): AttemptFailure {
   const begin = data === '' ? 'it is empty' : `it begins with ${JSON.stringify(data.slice(0, SHOWN_CHARS))}`;
   const message = `${name} gave an answer that cannot be read; ${begin}`;
-  return new AttemptFailure({ kind: 'network', code: 'MALFORMED' }, message, {
-    code: 'ANSWER_MALFORMED',
+  return new AttemptFailure({ kind: 'malformed' }, message, {
     hint: 'Check `base_url` of the provider: what answers there may be a proxy, or speak another API.',
     cause,
   });

@@ -367,11 +367,11 @@ describe('any wire', () => {
 
   it('an empty answer, a page and half a value cannot be read', async () => {
     stream([]);
-    await expect(ask('openai/x')).rejects.toMatchObject({ extra: { code: 'ANSWER_MALFORMED' } });
+    await expect(ask('openai/x')).rejects.toMatchObject({ facts: { kind: 'malformed' } });
     status(200, '<html>Welcome</html>');
     await expect(ask('openai/x')).rejects.toThrow('it begins with "<html>Welcome</html>"');
     stream(['{"choices": [']);
-    await expect(ask('openai/x')).rejects.toMatchObject({ extra: { code: 'ANSWER_MALFORMED' } });
+    await expect(ask('openai/x')).rejects.toMatchObject({ facts: { kind: 'malformed' } });
   });
 
   it('retry-after-ms is more exact than Retry-After', async () => {
