@@ -151,7 +151,7 @@ describe('a config file', () => {
       'a setting that a provider does not have',
       'providers: { openai: { api_key: sk-hunter2 } }\n',
       ':1:24: unknown key `api_key` in `providers.openai`',
-      'known keys: kind, base_url, api_key_env, structured_output',
+      'known keys: kind, base_url, api_key_env, structured_output, stream_usage',
     ],
     [
       'a price that is none',

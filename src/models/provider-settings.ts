@@ -19,6 +19,7 @@ const provider = z.strictObject({
     .regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
     .optional(),
   structured_output: z.enum(['json_schema', 'json_object', 'none']).optional(),
+  stream_usage: z.boolean().optional(),
 });
 
 /** What the config says about one provider. */
@@ -53,7 +54,8 @@ function problemOf(name: string, settings: ProviderSettings): string | null {
   if (kind === null) return `\`providers.${name}\` needs a \`kind\`: ${KINDS.join(', ')}`;
   if (kind === 'openai_compatible' && settings.base_url === undefined)
     return `\`providers.${name}\` is openai_compatible and needs a \`base_url\``;
-  if (kind !== 'openai_compatible' && settings.structured_output !== undefined)
-    return `\`structured_output\` is for openai_compatible; ${kind} is known to have it`;
+  const own = (['structured_output', 'stream_usage'] as const).find((key) => settings[key] !== undefined);
+  if (kind !== 'openai_compatible' && own !== undefined)
+    return `\`${own}\` is for openai_compatible; what ${kind} can do is known`;
   return null;
 }

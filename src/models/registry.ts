@@ -124,11 +124,11 @@ function readKey(name: string, keyName: string | null, env: ModelSettings['env']
 function connect(
   name: string,
   kind: ProviderKind,
-  { base_url, structured_output = 'none' }: ProviderSettings,
+  { base_url, structured_output = 'none', stream_usage = true }: ProviderSettings,
   { key, keyName }: Pick<Connection, 'key' | 'keyName'>,
 ): Connection {
   const baseUrl = (base_url ?? KINDS[kind].baseUrl).replace(/\/+$/, '');
-  return { name, baseUrl, key, keyName, structuredOutput: structured_output };
+  return { name, baseUrl, key, keyName, structuredOutput: structured_output, isStreamCounted: stream_usage };
 }
 
 function providerOf(kind: ProviderKind, connection: Connection): ModelProvider {

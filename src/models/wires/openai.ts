@@ -36,7 +36,7 @@ function build(
       ...(max_tokens === undefined ? {} : { [maxTokensKey]: max_tokens }),
       ...(format === null ? {} : { response_format: format }),
       stream: true,
-      stream_options: { include_usage: true },
+      ...(connection.isStreamCounted ? { stream_options: { include_usage: true } } : {}),
     },
   };
 }

@@ -12,6 +12,8 @@ export interface Connection {
   readonly keyName: string | null;
   /** What an OpenAI-compatible server can be held to. */
   readonly structuredOutput: 'json_schema' | 'json_object' | 'none';
+  /** Whether an OpenAI-compatible server is asked to count the tokens of a stream. */
+  readonly isStreamCounted: boolean;
 }
 
 /** A request as it is sent. */

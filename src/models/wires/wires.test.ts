@@ -204,7 +204,9 @@ describe('openai', () => {
     } as const;
     await ask('lab/small', json, settings);
     expect(seen[1]?.headers.authorization).toBe('Bearer sk-l');
-    expect(seen[1]?.body).toMatchObject({ response_format: { type: 'json_schema' } });
+    expect(seen[1]?.body).toMatchObject({ response_format: { type: 'json_schema' }, stream_options: {} });
+    await ask('lab/small', {}, { ...settings, stream_usage: false });
+    expect(seen[2]?.body).not.toHaveProperty('stream_options');
   });
 
   it('an answer that does not stream is read as well, and one that is not counted is estimated', async () => {
