@@ -4,6 +4,7 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ModelBench } from './support/model-bench.ts';
+import { eventually } from './support/processes.ts';
 
 let bench: ModelBench;
 beforeEach(async () => {
@@ -195,6 +196,18 @@ for (const [wire, model] of Object.entries(WIRES)) {
         code: 'TIMEOUT',
         message: `${model} took longer than 150 ms (request_timeout)`,
       });
+      expect(task).toMatchObject({ status: 'QUEUED', attempts_spent: 1 });
+    });
+
+    // SPEC S5.2, S6.1
+    it('a stall past the timeout of the attempt ends the request with the attempt', async () => {
+      bench.mock.onMessage('tides', { content: 'x'.repeat(200) }, { chunkSize: 1, latency: 50 });
+      await bench.start({ model, prompt: 'about tides' }, { timeout: '1s' });
+      const { task, error } = await bench.attempt(async (attempt, tokens) => {
+        await eventually(() => tokens.length > 0);
+        attempt.stop('timeout', bench.harness.clock.monotonic());
+      });
+      expect(error).toMatchObject({ class: 'timeout', message: 'the attempt took longer than 1000 ms' });
       expect(task).toMatchObject({ status: 'QUEUED', attempts_spent: 1 });
     });
 

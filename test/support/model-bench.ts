@@ -67,15 +67,17 @@ export class ModelBench {
     this.#run_id = await this.harness.start({ ask: { uses: 'llm', with: config, ...rest } });
   }
 
-  /** Makes the attempt that is due. */
-  async attempt(): Promise<Settled> {
+  /** Makes the attempt that is due; `meanwhile` happens while the model is asked and tells its tokens. */
+  async attempt(
+    meanwhile: (attempt: Attempt, tokens: readonly string[]) => Promise<void> = async () => {},
+  ): Promise<Settled> {
     const { harness } = this;
     const { clock } = harness;
     const models = createModels({ providers: providersAt(this.#url), prices: {}, env: KEYS });
     const handler = llmWith(models);
     const tokens: string[] = [];
     const attempt = new Attempt(await harness.claimOne('ask'), clock.monotonic());
-    const settlement = await runAttempt(attempt, {
+    const running = runAttempt(attempt, {
       handlers: new Map([[handler.name, handler as never]]),
       clock,
       env: KEYS,
@@ -83,6 +85,8 @@ export class ModelBench {
       redact: (text) => text,
       log: (_attempt, stream, text) => stream === 'token' && tokens.push(text),
     });
+    await meanwhile(attempt, tokens);
+    const settlement = await running;
     if (settlement !== null) await harness.settle(settlement);
     const task = await harness.task(this.#run_id, 'ask');
     return { task, error: task.error === null ? null : (JSON.parse(task.error) as TaskFailure), tokens };
