@@ -13,18 +13,18 @@ export interface PriceEntry {
   readonly source: keyof typeof PRICE_SOURCES;
 }
 
-/** Where prices are from, and when that was read. */
+/** Where prices are from, and when a stored copy of that page was read. */
 export const PRICE_SOURCES = Object.freeze({
   anthropic_pricing: {
     url: 'https://platform.claude.com/docs/en/about-claude/pricing',
     read: '2026-11-15',
   },
   anthropic_opus_5_5: {
-    url: 'https://platform.claude.com/docs/en/models/opus-5-5/overview',
+    url: 'https://platform.claude.com/docs/zh-CN/models/opus-5-5/overview',
     read: '2026-11-15',
   },
   anthropic_sonnet_5_5: {
-    url: 'https://platform.claude.com/docs/en/models/sonnet-5-5/overview',
+    url: 'https://platform.claude.com/docs/zh-CN/models/sonnet-5-5/overview',
     read: '2026-11-15',
   },
   // A maintained list of OpenAI's prices; the provider's own page could not be read.
@@ -44,7 +44,8 @@ const entry = (
 /** Prices by `provider/model`, without the date of a snapshot. */
 export const PRICES: ReadonlyMap<string, PriceEntry> = new Map([
   ['anthropic/claude-fable-5', entry('anthropic_pricing', [10, 50, 1])],
-  ['anthropic/claude-fable-5-1', entry('anthropic_pricing', [10, 50, 0.25])],
+  // Its price of cached input has a condition.
+  ['anthropic/claude-fable-5-1', entry('anthropic_pricing', [10, 50, null])],
   ['anthropic/claude-opus-5-5', entry('anthropic_opus_5_5', [4, 20, 0.2])],
   ['anthropic/claude-opus-5', entry('anthropic_pricing', [5, 25, 0.5])],
   ['anthropic/claude-opus-4-8', entry('anthropic_pricing', [5, 25, 0.5])],
