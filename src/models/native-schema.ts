@@ -73,7 +73,7 @@ function translate(schema: Schema, dialect: SchemaDialect, depth: number): Schem
   if (depth > DEPTH_MAX) return null;
   const sent: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(schema)) {
-    const part = translateKey(key, value, dialect, depth + 1);
+    const part = translateKey([key, value], dialect, depth + 1);
     if (part === null) return null;
     if (part !== undefined) sent[key] = part;
   }
@@ -82,7 +82,11 @@ function translate(schema: Schema, dialect: SchemaDialect, depth: number): Schem
 }
 
 /** The value to send under a key; undefined leaves it out, null gives up. */
-function translateKey(key: string, value: unknown, dialect: SchemaDialect, depth: number): unknown {
+function translateKey(
+  [key, value]: readonly [string, unknown],
+  dialect: SchemaDialect,
+  depth: number,
+): unknown {
   if (PLAIN.has(key)) return value;
   if (MAPS.has(key)) return isSchema(value) ? translateMap(value, dialect, depth) : null;
   if (key === 'items') return isSchema(value) ? translate(value, dialect, depth) : null;

@@ -79,7 +79,7 @@ export function createModels({ providers: own, prices, env }: ModelSettings): Mo
       if (found === undefined || kind === null) return { ok: false, ...unknownProvider(name, names) };
       const key = readKey(name, keyNameOf(kind, found), env);
       if ('message' in key) return { ok: false, ...key };
-      return { ok: true, provider: providerOf(kind, connect(name, kind, found, key)), model };
+      return { ok: true, provider: providerOf(kind, { name, ...key, ...connect(kind, found) }), model };
     },
     price: (reference) => priceOf(reference, prices) ?? priceOf(inItsKind(reference, settings)),
     keys: [...settings].flatMap(([name, each]) => {
@@ -122,13 +122,15 @@ function readKey(name: string, keyName: string | null, env: ModelSettings['env']
 }
 
 function connect(
-  name: string,
   kind: ProviderKind,
-  { base_url, structured_output = 'none', stream_usage = true }: ProviderSettings,
-  { key, keyName }: Pick<Connection, 'key' | 'keyName'>,
-): Connection {
-  const baseUrl = (base_url ?? KINDS[kind].baseUrl).replace(/\/+$/, '');
-  return { name, baseUrl, key, keyName, structuredOutput: structured_output, isStreamCounted: stream_usage };
+  settings: ProviderSettings,
+): Omit<Connection, 'name' | 'key' | 'keyName'> {
+  const { base_url = KINDS[kind].baseUrl, structured_output = 'none', stream_usage = true } = settings;
+  return {
+    baseUrl: base_url.replace(/\/+$/, ''),
+    structuredOutput: structured_output,
+    isStreamCounted: stream_usage,
+  };
 }
 
 function providerOf(kind: ProviderKind, connection: Connection): ModelProvider {
@@ -137,7 +139,7 @@ function providerOf(kind: ProviderKind, connection: Connection): ModelProvider {
     generate: async (request) => {
       const wire = await KINDS[kind].load();
       const { ask } = await import('./wires/ask.ts');
-      return ask(wire, connection, request);
+      return ask({ wire, connection, request });
     },
   };
 }

@@ -14,8 +14,16 @@ import type { Connection, Piece, Wire } from './wire.ts';
 
 const SHOWN_CHARS = 200;
 
+/** Who is asked what, and how. */
+interface Exchange {
+  readonly wire: Wire;
+  readonly connection: Connection;
+  readonly request: ModelRequest;
+}
+
 /** Asks and reads the answer to its end. */
-export async function ask(wire: Wire, connection: Connection, request: ModelRequest): Promise<ModelAnswer> {
+export async function ask(exchange: Exchange): Promise<ModelAnswer> {
+  const { wire, connection, request } = exchange;
   const { path, headers, body } = wire.request(connection, request);
   const url = `${connection.baseUrl}${path}`;
   try {
@@ -28,7 +36,7 @@ export async function ask(wire: Wire, connection: Connection, request: ModelRequ
         request,
       );
     }
-    return await readAnswer(wire, connection, request, response);
+    return await readAnswer(exchange, response);
   } catch (error) {
     request.signal.throwIfAborted();
     throw networkFailure(`${connection.name} (${new URL(url).origin})`, error);
@@ -42,19 +50,15 @@ interface Heard {
   finish: ModelAnswer['finish'] | null;
 }
 
-async function readAnswer(
-  wire: Wire,
-  connection: Connection,
-  request: ModelRequest,
-  response: IncomingMessage,
-): Promise<ModelAnswer> {
+async function readAnswer(exchange: Exchange, response: IncomingMessage): Promise<ModelAnswer> {
+  const { wire, connection, request } = exchange;
   const heard: Heard = { text: '', usage: {}, finish: null };
   let last = '';
   for await (const data of readEvents(response)) {
     // Some servers end in order without saying why they stopped.
     if (data === '[DONE]') return finished(heard, request);
     last = data;
-    hear(heard, wire.read(parseData(connection, data)), connection, request);
+    hear(heard, wire.read(parseData(connection, data)), exchange);
   }
   if (heard.finish !== null) return finished(heard, request);
   if (heard.text === '' && Object.keys(heard.usage).length === 0) throw malformed(connection, last);
@@ -62,7 +66,7 @@ async function readAnswer(
   throw new AttemptFailure({ kind: 'network', code: 'ECONNRESET' }, message);
 }
 
-function hear(heard: Heard, piece: Piece, connection: Connection, request: ModelRequest): void {
+function hear(heard: Heard, piece: Piece, { connection, request }: Exchange): void {
   if (piece.error !== undefined) {
     const { status, body } = piece.error;
     throw providerFailure(connection, { status, headers: {}, text: JSON.stringify(body) }, request);
