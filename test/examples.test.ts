@@ -11,8 +11,11 @@ const FOLDER = join(dirname(fileURLToPath(import.meta.url)), '..', 'examples');
 
 /** File → its tasks by phase. */
 const SHAPES: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  'approve-spending.yaml': [['sketch'], ['essay']],
   'chain.yaml': [['trim'], ['squeeze'], ['sentence']],
   'diamond.yaml': [['clean'], ['words', 'letters'], ['report']],
+  'extract.yaml': [['read'], ['notice']],
+  'fallback.yaml': [['answer']],
   'fan-out.yaml': [['facts', 'style', 'gaps'], ['editor']],
   'human-gate.yaml': [['notice'], ['audience'], ['publish'], ['tidy']],
   'map.yaml': [['names'], ['greet'], ['page']],
@@ -51,8 +54,10 @@ describe('an example', () => {
 
   it('needs no key: every model is offline', () => {
     for (const name of Object.keys(SHAPES)) {
-      const models = [...readFileSync(join(FOLDER, name), 'utf8').matchAll(/"?model"?: "?([\w./-]+)/g)];
-      for (const [, model] of models) expect(model).toMatch(/^offline\//);
+      const text = readFileSync(join(FOLDER, name), 'utf8').replace(/^ *#.*$/gm, '');
+      const models = [...text.matchAll(/"?model"?: "?([\w./-]+)/g)];
+      const defaults = [...text.matchAll(/default: (\w+\/[\w./-]+)/g)];
+      for (const [, model] of [...models, ...defaults]) expect(model).toMatch(/^offline\//);
     }
   });
 });

@@ -26,6 +26,8 @@ describe('a setting', () => {
       broker: 'none',
       log: 'warn',
       definition_limits: { tasks_max: 10_000, task_config_bytes_max: 65_536, file_bytes_max: 8_388_608 },
+      providers: {},
+      prices: {},
     });
     expect(new Set(Object.values(origins))).toEqual(new Set(['default']));
     expect(warnings).toEqual([]);
@@ -145,6 +147,36 @@ describe('a config file', () => {
       'a store that is none',
       'store: mysql://me:hunter22@db/x\n',
       ':1:8: `store` must be sqlite:PATH or postgres://…',
+      undefined,
+    ],
+    [
+      'a provider without a kind',
+      'providers:\n  lab: { base_url: "http://x/v1" }\n',
+      ':2:8: `providers.lab` needs a `kind`: openai, anthropic, google, openai_compatible',
+      undefined,
+    ],
+    [
+      'a key in place of its variable',
+      'providers: { openai: { api_key_env: sk-hunter2 } }\n',
+      ':1:37: `providers.openai.api_key_env` must be the name of an environment variable, not a key',
+      undefined,
+    ],
+    [
+      'a place that is none',
+      'providers: { openai: { base_url: "http://[x" } }\n',
+      ':1:34: `providers.openai.base_url` must be http://… or https://…, with the version in it: https://api.example.org/v1',
+      undefined,
+    ],
+    [
+      'a setting that a provider does not have',
+      'providers: { openai: { api_key: sk-hunter2 } }\n',
+      ':1:24: unknown key `api_key` in `providers.openai`',
+      'known keys: kind, base_url, api_key_env, structured_output, stream_usage',
+    ],
+    [
+      'a price that is none',
+      'prices: { openai/x: { input: -1, output: 2 } }\n',
+      ':1:30: `prices["openai/x"].input` must be at least 0, not -1',
       undefined,
     ],
     [

@@ -11,6 +11,7 @@ import { nearest } from '../base/suggest.ts';
 import { parseSource } from '../definition/document.ts';
 import { type Finding, type Locate, Problems } from '../definition/problem.ts';
 import { checkShape } from '../definition/schema-problems.ts';
+import { pricesSchema, providersSchema } from '../models/provider-settings.ts';
 import { readTextFile } from './workflow-file.ts';
 
 const CONFIG_BYTES_MAX = 1024 * 1024;
@@ -77,6 +78,16 @@ const configSchema = z.strictObject({
     .describe('how long finished runs are kept, such as 30d; default: for ever'),
   log: z.enum(LOG_LEVELS).default('warn').describe('debug, info, warn, error or silent; logs go to stderr'),
   definition_limits: definitionLimits.describe('bounds of a workflow definition'),
+  providers: providersSchema
+    .default({})
+    .describe(
+      'model providers by name, such as {lab: {kind: openai_compatible, base_url: "http://127.0.0.1:8000/v1", api_key_env: LAB_KEY}}',
+    ),
+  prices: pricesSchema
+    .default({})
+    .describe(
+      'USD for a million tokens by model, such as {lab/small: {input: 0.1, output: 0.4, cached_input: 0.05}}',
+    ),
 });
 
 /** What keys that may hold a password must be; their wrong values are never repeated in a message. */
@@ -85,6 +96,8 @@ const SECRET_RULES: Readonly<Record<string, string>> = {
   broker: BROKER_RULE,
   server: SERVER_RULE,
   token: TOKEN_RULE,
+  'providers.api_key_env': 'the name of an environment variable, not a key',
+  'providers.base_url': `${SERVER_RULE}, with the version in it: https://api.example.org/v1`,
 };
 
 /** All settings, with defaults filled in. */
@@ -138,13 +151,18 @@ export function toDefinitionLimits(config: Config): DefinitionLimits {
 
 /** A copy that may be shown: tokens and passwords are starred out. */
 export function maskConfig(config: Config): Config {
-  const { token, store, server, broker } = config;
+  const { token, store, server, broker, providers } = config;
+  const shown = Object.entries(providers).map(([name, { base_url, ...rest }]) => [
+    name,
+    base_url === undefined ? rest : { ...rest, base_url: maskUrl(base_url) },
+  ]);
   return {
     ...config,
     ...(token === undefined ? {} : { token: '***' }),
     ...(store === undefined ? {} : { store: maskUrl(store) }),
     ...(server === undefined ? {} : { server: maskUrl(server) }),
     broker: maskUrl(broker),
+    providers: Object.fromEntries(shown) as Config['providers'],
   };
 }
 
@@ -163,7 +181,9 @@ export function exampleConfig(): string {
     const value = defaults[key];
     lines.push(`# ${schema.description}`);
     if (typeof value === 'object') {
-      lines.push(`# ${key}:`, ...Object.entries(value ?? {}).map(([name, item]) => `#   ${name}: ${item}`));
+      if (Object.keys(value ?? {}).length === 0) lines.push(`# ${key}: {}`);
+      else
+        lines.push(`# ${key}:`, ...Object.entries(value ?? {}).map(([name, item]) => `#   ${name}: ${item}`));
     } else lines.push(`# ${key}: ${value ?? ''}`.trimEnd());
     lines.push('');
   }
@@ -219,9 +239,11 @@ function invalidConfig(
 }
 
 function withoutSecret(finding: Finding): Finding {
-  const key = String(finding.path[0] ?? '');
+  const name = finding.path.join('.');
+  const key =
+    finding.path[0] === 'providers' ? `providers.${finding.path[2]}` : String(finding.path[0] ?? '');
   const rule = SECRET_RULES[key];
-  return rule === undefined ? finding : { ...finding, message: `\`${key}\` must be ${rule}` };
+  return rule === undefined ? finding : { ...finding, message: `\`${name}\` must be ${rule}` };
 }
 
 const envName = (key: string): string => `RELAY_${key.toUpperCase()}`;

@@ -1,11 +1,11 @@
 /** The client of an embedded Relay: what a command has of a server elsewhere, it has of the store in its own process. */
 import { clientOver } from '#client';
 import { systemClock } from '../base/clock.ts';
+import { createRedactor } from '../base/redact.ts';
 import type { TraceContext } from '../base/trace.ts';
 import { InProcess } from '../server/in-process.ts';
 import type { RelayApi } from './api.ts';
 import type { LocalRelay } from './local-relay.ts';
-import { createRedactor } from './redact.ts';
 
 /** A client that reaches the routes without a socket. */
 export function embeddedClient(

@@ -2,10 +2,10 @@
 import { join, resolve } from 'node:path';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { createLogger, type Logger, type LogLevel } from '../base/logger.ts';
+import { createRedactor } from '../base/redact.ts';
 import { Engine } from '../engine/engine.ts';
 import type { WorkerFit } from '../engine/worker-fit.ts';
 import type { Handler } from '../handlers/handler.ts';
-import { BUILT_IN_HANDLERS, WORKER_HANDLERS } from '../handlers/registry.ts';
 import type { BlobStore } from '../stores/blob-store.ts';
 import { type BlobSettings, openBlobs } from '../stores/blobs/open-blobs.ts';
 import { openStore } from '../stores/registry.ts';
@@ -13,8 +13,8 @@ import type { Store } from '../stores/store.ts';
 import type { WorkSource } from '../worker/work-source.ts';
 import { Worker } from '../worker/worker.ts';
 import type { RelayApi } from './api.ts';
+import { configureHandlers, type HandlerSettings } from './configured-handlers.ts';
 import { createLocalApi } from './local-api.ts';
-import { createRedactor } from './redact.ts';
 
 /** How a local Relay is opened. */
 export interface LocalOptions {
@@ -31,6 +31,8 @@ export interface LocalOptions {
   /** Who is written down for decisions and actions. */
   readonly by: string;
   readonly handlers?: readonly Handler[];
+  /** Providers and prices of the config; keys come from `env`. */
+  readonly models?: HandlerSettings['models'];
   readonly leaseMs?: number;
   /** How long terminal runs are kept; by default for ever. */
   readonly retentionMs?: number | undefined;
@@ -88,17 +90,19 @@ export class LocalRelay {
     this.store = store;
     this.migrated = migrated;
     this.logger = createLogger({ level: options.log, clock: this.#clock, write: options.writeLog });
-    const own = options.handlers ?? [];
-    this.#handlers = new Map([...WORKER_HANDLERS, ...own.map((handler) => [handler.name, handler] as const)]);
+    const { env, models, handlers: own } = options;
+    const { catalog, forWorker, keys } = configureHandlers({ env, models, own });
+    this.#handlers = forWorker;
     this.engine = new Engine({
       store,
       blobs,
-      handlers: new Map([...BUILT_IN_HANDLERS, ...own.map((handler) => [handler.name, handler] as const)]),
+      handlers: catalog,
       clock: store.clock,
       random: Math.random,
       logger: this.logger,
       secret: (name) => options.env[name],
       env: (name) => options.env[name],
+      masked: keys,
       ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
       retentionMs: options.retentionMs,
     });

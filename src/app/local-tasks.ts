@@ -1,11 +1,11 @@
 /** Task runs of an engine in this process: state, content, and what people decide. */
 import { RelayError } from '../base/errors.ts';
+import { createRedactor, redactValue } from '../base/redact.ts';
 import { contentOf } from '../engine/payload.ts';
 import { TemplateError } from '../template/template.ts';
 import type { TasksApi, TaskView } from './api.ts';
 import type { Local } from './local-api.ts';
 import { requireRun } from './reader.ts';
-import { createRedactor, redactValue } from './redact.ts';
 import * as views from './views.ts';
 
 /** The part of the API that is about task runs. */

@@ -4,6 +4,7 @@ import { RelayError } from '../base/errors.ts';
 import { isTerminal } from '../domain/states.ts';
 import type { Handler } from '../handlers/handler.ts';
 import type { RelayApi, RunView } from './api.ts';
+import type { HandlerSettings } from './configured-handlers.ts';
 import { LocalRelay } from './local-relay.ts';
 
 /** How an embedded Relay is opened. Everything has a default. */
@@ -14,6 +15,8 @@ export interface OpenOptions {
   readonly concurrency?: number;
   /** Handlers of your own, beside the built-in ones. */
   readonly handlers?: readonly Handler[];
+  /** `providers` and `prices`, as in the config file; keys come from the environment. */
+  readonly models?: HandlerSettings['models'];
 }
 
 /** A run that was started here. */
@@ -38,7 +41,7 @@ const CONCURRENCY = 16;
 
 /** Opens Relay in this process. Runs that an earlier process left unfinished are carried on. */
 export async function openRelay(options: OpenOptions = {}): Promise<Relay> {
-  const { data = '.relay', store, concurrency = CONCURRENCY, handlers } = options;
+  const { data = '.relay', store, concurrency = CONCURRENCY, handlers, models } = options;
   const local = await LocalRelay.open({
     data,
     store,
@@ -47,6 +50,7 @@ export async function openRelay(options: OpenOptions = {}): Promise<Relay> {
     log: 'warn',
     by: 'embedded',
     writeLog: (line) => process.stderr.write(line),
+    models,
     ...(handlers === undefined ? {} : { handlers }),
   });
   await local.startEngine();

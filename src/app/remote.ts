@@ -8,12 +8,13 @@ import { ERROR_CODES, type ErrorCode } from '../base/error-codes.ts';
 import { RelayError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { isLoopback } from '../base/loopback.ts';
+import { createRedactor } from '../base/redact.ts';
 import type { TraceContext } from '../base/trace.ts';
 import type { Handler } from '../handlers/handler.ts';
-import { WORKER_HANDLERS } from '../handlers/registry.ts';
 import { HttpSource, type WorkerCard } from '../worker/http-source.ts';
 import { Worker } from '../worker/worker.ts';
 import type { RelayApi } from './api.ts';
+import { configureHandlers, type HandlerSettings } from './configured-handlers.ts';
 
 /** Where a server is, and the token for it. */
 export interface RemoteOptions {
@@ -36,6 +37,8 @@ export interface RemoteRelay {
 export interface RemoteWorkerOptions extends RemoteOptions {
   readonly card: Omit<WorkerCard, 'handlers'>;
   readonly handlers: readonly Handler[];
+  /** Providers and prices of the config; keys come from `env`. */
+  readonly models?: HandlerSettings['models'];
   readonly concurrency: number;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly logger: Logger;
@@ -68,10 +71,8 @@ export interface DialedWorker {
 /** Claims from a server and works until it is stopped. Rejects when the server refuses the worker. */
 export async function dialIn(options: RemoteWorkerOptions): Promise<DialedWorker> {
   const { card, concurrency, env, logger, shutdownGraceMs, cwd, isLeavingWhenIdle } = options;
-  const handlers = new Map([
-    ...WORKER_HANDLERS,
-    ...options.handlers.map((handler) => [handler.name, handler] as const),
-  ]);
+  const { models, handlers: own } = options;
+  const { forWorker: handlers, keys } = configureHandlers({ env, models, own });
   let leave: (why: 'drain' | 'idle') => void = () => {};
   const leaving = new Promise<'drain' | 'idle'>((done) => {
     leave = done;
@@ -94,6 +95,7 @@ export async function dialIn(options: RemoteWorkerOptions): Promise<DialedWorker
     env,
     workdir: cwd,
     shutdownGraceMs,
+    redact: createRedactor(() => keys),
   });
   await worker.start();
   if (isLeavingWhenIdle) void worker.idle().then(() => leave('idle'));

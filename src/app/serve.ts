@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { systemClock } from '../base/clock.ts';
 import { RelayError } from '../base/errors.ts';
 import { isLoopback } from '../base/loopback.ts';
+import { createRedactor } from '../base/redact.ts';
 import { ensureTokenFile } from '../server/auth.ts';
 import type { Metrics } from '../server/metrics.ts';
 import { Server } from '../server/server.ts';
@@ -12,7 +13,6 @@ import type { RelayApi } from './api.ts';
 import { DefinitionCache } from './definition-cache.ts';
 import { createLocalApi } from './local-api.ts';
 import type { LocalRelay, RunningWorker } from './local-relay.ts';
-import { createRedactor } from './redact.ts';
 
 /** How a server is started. */
 export interface ServeOptions {

@@ -69,6 +69,7 @@ export async function openLocal(
     writeLog: (line) => io.err.write(line),
     by: io.env.USER ?? io.env.LOGNAME ?? 'cli',
     handlers,
+    models: { providers: config.providers, prices: config.prices },
     retentionMs: config.retention === undefined ? undefined : (parseDuration(config.retention) ?? undefined),
   });
 }

@@ -415,6 +415,8 @@ describe('relay config', () => {
         tasks_max: 10000
         task_config_bytes_max: 65536
         file_bytes_max: 8388608
+      providers: {}                      # default
+      prices: {}                         # default
       "
     `);
     const json = JSON.parse((await relay(['config', '--json'], { env })).out) as {

@@ -1,7 +1,9 @@
 /** Loads the workflow file a command was given, under the limits of the config. */
 import { resolve } from 'node:path';
-import { toDefinitionLimits } from '../app/config.ts';
+import { type Config, toDefinitionLimits } from '../app/config.ts';
+import { configureHandlers } from '../app/configured-handlers.ts';
 import { decodeText, readTextFile, tooLarge } from '../app/workflow-file.ts';
+import type { HandlerCatalog } from '../definition/handler-spec.ts';
 import { type CheckedWorkflow, checkWorkflowText } from '../definition/load.ts';
 import { BUILT_IN_HANDLERS } from '../handlers/registry.ts';
 import { type CommonOptions, configFor } from './command.ts';
@@ -24,8 +26,14 @@ export async function loadWorkflowSource(
   const limits = toDefinitionLimits(config);
   const text =
     file === '-' ? await readStdin(io, limits.fileBytesMax) : readFile(file, io, limits.fileBytesMax);
-  const checked = await checkWorkflowText(text, { handlers: BUILT_IN_HANDLERS, limits });
+  const checked = await checkWorkflowText(text, { handlers: handlersOf(config, io), limits });
   return { file: file === '-' ? 'stdin' : file, text, checked };
+}
+
+/** What runs here can be doubted here; of a server's keys nothing is known. */
+function handlersOf({ server, providers, prices }: Config, { env }: Io): HandlerCatalog {
+  if (server !== undefined) return BUILT_IN_HANDLERS;
+  return configureHandlers({ models: { providers, prices }, env }).catalog;
 }
 
 function readFile(file: string, io: Io, bytesMax: number): string {

@@ -120,7 +120,7 @@ function checkHandler(task: MergedTask, at: Path, { handlers, declared, problems
 
 function checkConfig(
   handler: HandlerSpec,
-  config: unknown,
+  config: Readonly<Record<string, unknown>>,
   { at, problems }: { at: Path; problems: Problems },
 ): void {
   const path: Path = [...at, 'with'];
@@ -136,5 +136,8 @@ function checkConfig(
       message,
       atKey: isMissing(finding) || rest.atKey === true,
     });
+  }
+  for (const doubt of handler.doubts?.(config) ?? []) {
+    problems.warn({ ...doubt, code: 'unavailable', path: [...path, ...doubt.path] });
   }
 }

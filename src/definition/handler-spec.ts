@@ -1,5 +1,6 @@
 /** What the definition needs to know of a handler: its name, its config, and how its tasks are decided. Running is not its matter. */
 import type { z } from 'zod';
+import type { Path } from './problem.ts';
 
 /** The describable half of a handler. The running half lives in `handlers/`. */
 export interface HandlerSpec {
@@ -13,8 +14,18 @@ export interface HandlerSpec {
   readonly shellKeys?: readonly string[];
   /** Key of `with` that names a script; its bundle is stored with the workflow and handed over as `bundle`. */
   readonly bundledKey?: string;
+  /** What `with` names that is not there on this machine. It may be there where the task runs, so it is told as a warning. */
+  readonly doubts?: (config: Readonly<Record<string, unknown>>) => readonly HandlerDoubt[];
   /** What settles the task when no worker is involved: the clock (`wait`) or a person (`approval`). */
   readonly settledBy?: 'timer' | 'person';
+}
+
+/** Something that a task names and that is not there. */
+export interface HandlerDoubt {
+  /** Within `with`. */
+  readonly path: Path;
+  readonly message: string;
+  readonly hint: string;
 }
 
 /** Handlers by name. */

@@ -1,7 +1,9 @@
 /** Every kind of problem as a user meets it: code, message, hint, path, line and column (SPEC S1.4). */
 import { describe, expect, it } from 'vitest';
 import { DEFINITION_LIMITS } from '../base/limits.ts';
+import { llmWith } from '../handlers/llm.ts';
 import { BUILT_IN_HANDLERS } from '../handlers/registry.ts';
+import { createModels } from '../models/registry.ts';
 import { checkWorkflowText } from './load.ts';
 import { formatPath, PROBLEM_CODES, type Problem } from './problem.ts';
 
@@ -10,7 +12,30 @@ interface Case {
   readonly problem: Problem;
 }
 
+/** A machine without any key. */
+const LLM = llmWith(createModels({ providers: {}, prices: {}, env: {} }));
+const HANDLERS = new Map([...BUILT_IN_HANDLERS, [LLM.name, LLM]]);
+
 const CASES: readonly Case[] = [
+  {
+    file: [
+      'name: a',
+      'tasks:',
+      '  one:',
+      '    uses: llm',
+      '    with: { model: offline/brief, fallbacks: ["{{ inputs.m }}", openai/gpt-5-mini], prompt: x }',
+      'inputs: { m: {} }',
+    ],
+    problem: {
+      code: 'unavailable',
+      message:
+        '`openai/gpt-5-mini` cannot be asked here: the provider `openai` has no key: OPENAI_API_KEY is not set in the environment of the worker',
+      hint: 'Set OPENAI_API_KEY there, or name another variable with `providers.openai.api_key_env` in the config.',
+      path: 'tasks.one.with.fallbacks[1]',
+      line: 5,
+      column: 65,
+    },
+  },
   {
     file: ['', '# only a comment'],
     problem: {
@@ -487,7 +512,7 @@ describe('a problem of a workflow file', () => {
       const isTaskLimit = problem.code === 'too_many_tasks';
       const limits = isTaskLimit ? { ...DEFINITION_LIMITS, tasksMax: 10 } : DEFINITION_LIMITS;
       const { errors, warnings } = await checkWorkflowText(file.join('\n'), {
-        handlers: BUILT_IN_HANDLERS,
+        handlers: HANDLERS,
         limits,
       });
       expect([...errors, ...warnings]).toContainEqual(problem);
@@ -499,9 +524,9 @@ describe('a problem of a workflow file', () => {
     expect(Object.keys(PROBLEM_CODES).filter((code) => !shown.has(code as Problem['code']))).toEqual([]);
   });
 
-  it('is a warning, and the workflow stays valid, only for disconnected parts and unquoted data', async () => {
+  it('is a warning, and the workflow stays valid, only for what may be meant or be there elsewhere', async () => {
     for (const { file, problem } of [...CASES, ...LARGE]) {
-      const checked = await checkWorkflowText(file.join('\n'), { handlers: BUILT_IN_HANDLERS });
+      const checked = await checkWorkflowText(file.join('\n'), { handlers: HANDLERS });
       const isWarning = PROBLEM_CODES[problem.code].startsWith('Warning');
       if (isWarning) expect(checked.errors).toEqual([]);
       else if (problem.code !== 'too_many_tasks') expect(checked.workflow).toBeNull();

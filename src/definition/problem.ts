@@ -35,6 +35,8 @@ export const PROBLEM_CODES = Object.freeze({
   bad_json_schema: 'A JSON Schema is not valid, or its own default does not fit it.',
   not_applicable: 'A key has no effect here.',
   disconnected: 'Warning: the workflow falls apart into pieces that share no dependency.',
+  unavailable:
+    'Warning: a task names something that is not there on this machine, such as a model without a key.',
   unquoted_shell: 'Warning: data is put into script text without the quoting filter `| sh`.',
 });
 

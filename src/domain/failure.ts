@@ -15,6 +15,7 @@ export const FAILURE_CODES = Object.freeze({
     'TLS_FAILED',
     'CERTIFICATE_INVALID',
     'BAD_URL',
+    'ANSWER_MALFORMED',
   ],
   timeout: ['TIMEOUT', 'CONNECTION_TIMEOUT'],
   http: ['HTTP_STATUS'],
@@ -65,6 +66,8 @@ export interface TaskFailure {
   readonly attempt?: number;
   /** The HTTP status, when there was one. */
   readonly status?: number;
+  /** The other side's own word for it, such as `insufficient_quota`. */
+  readonly provider_code?: string;
   /** How long the other side asked to be left alone. */
   readonly retryAfterMs?: number;
   readonly hint?: string;
@@ -80,7 +83,7 @@ export type FailureFacts =
   | { readonly kind: 'exit'; readonly code: number }
   | { readonly kind: 'output'; readonly problem: OutputProblem }
   | { readonly kind: 'timeout' | 'thrown' | 'template' | 'rejected' | 'budget' }
-  | { readonly kind: 'limit' | 'worker_lost' | 'bad_url' | 'terminal' };
+  | { readonly kind: 'limit' | 'worker_lost' | 'bad_url' | 'malformed' | 'terminal' };
 
 /** A class, a code, and whether another try may help. */
 export interface Classified {
@@ -132,6 +135,8 @@ function nameOf(facts: FailureFacts): Omit<Classified, 'retryable'> {
       return classifyNetworkCode(facts.code);
     case 'bad_url':
       return { class: 'transport', code: 'BAD_URL' };
+    case 'malformed':
+      return { class: 'transport', code: 'ANSWER_MALFORMED' };
     case 'timeout':
       return { class: 'timeout', code: 'TIMEOUT' };
     case 'exit':

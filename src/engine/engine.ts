@@ -49,6 +49,8 @@ export interface EngineOptions {
   readonly logger: Logger;
   readonly secret: (name: string) => string | undefined;
   readonly env: (name: string) => string | undefined;
+  /** Values that are masked like secrets though no workflow names them: the keys of model providers. */
+  readonly masked?: readonly string[];
   readonly leaseMs?: number;
   /** Terminal runs that ended longer ago than this are removed; by default nothing is (SPEC S12.6). */
   readonly retentionMs?: number | undefined;
@@ -97,7 +99,7 @@ export class Engine implements Service {
       if (value !== undefined) used.set(name, value);
       return value;
     };
-    this.secretValues = () => used.values();
+    this.secretValues = () => [...used.values(), ...(options.masked ?? [])];
     const afterCommit = (aftermath: Aftermath): void => this.#afterCommit(aftermath);
     // A secret may come from an output that another process has made: all that the workflow names are masked, used here or not.
     const plans = new Plans(handlers, ({ secrets = [] }) => {

@@ -59,8 +59,10 @@ export async function prepareSettlement(
   switch (settlement.kind) {
     case 'complete':
       return prepareCompletion(settlement, { ...context, digest });
-    case 'fail':
-      return { kind: 'fail', lease_id, digest, usage, failure: settlement.failure };
+    case 'fail': {
+      const files = await storeFiles(settlement.artifacts, context.blobs).catch(withoutTooLarge);
+      return { kind: 'fail', lease_id, digest, usage, failure: settlement.failure, files };
+    }
     case 'release':
       return { kind: 'release', lease_id, digest, usage, delay_ms: settlement.delay_ms ?? 0 };
     case 'pause':
@@ -85,12 +87,7 @@ async function prepareCompletion(
   if (problem !== null) return refusedOutput(lease_id, { digest, usage, problem });
   try {
     const output = await storeJson(settlement.output, blobs);
-    const files = await Promise.all(
-      (settlement.artifacts ?? []).map(async (artifact) => ({
-        name: artifact.name,
-        payload: await storeArtifact(artifact, blobs),
-      })),
-    );
+    const files = await storeFiles(settlement.artifacts, blobs);
     const tasks = enqueue === undefined ? [] : await readTasks(lease_id, enqueue);
     const companions = tasks.length === 0 && context === undefined ? null : { tasks, notes: context ?? [] };
     return { kind: 'complete', lease_id, digest, usage, output, files, companions };
@@ -101,10 +98,28 @@ async function prepareCompletion(
   }
 }
 
+function storeFiles(
+  artifacts: readonly (NewArtifact | SentArtifact)[] = [],
+  blobs: BlobStore,
+): Promise<readonly { readonly name: string; readonly payload: StoredPayload }[]> {
+  return Promise.all(
+    artifacts.map(async (artifact) => ({
+      name: artifact.name,
+      payload: await storeArtifact(artifact, blobs),
+    })),
+  );
+}
+
 function storeArtifact(artifact: NewArtifact | SentArtifact, blobs: BlobStore): Promise<StoredPayload> {
   const { content_type } = artifact;
   if (!('sha256' in artifact)) return storeBytes(artifact.bytes, content_type, blobs);
   return storedBlob({ ref: artifact.sha256, bytes: artifact.bytes }, content_type, blobs);
+}
+
+/** A failure is recorded even when what it wanted to leave cannot be. */
+function withoutTooLarge(error: unknown): readonly never[] {
+  if (!(error instanceof RelayError) || isStoreError(error)) throw error;
+  return [];
 }
 
 /** An output that is not what the task asked for fails the attempt, whoever ran it (TRANSITIONS 20, 21). */
@@ -122,16 +137,24 @@ function refusedOutput(
     digest,
     usage,
     failure: { class: failureClass, code, message: problem.message },
+    files: [],
   };
 }
 
-/** Tells a repeat from another content. Files count with their hash. Null when the content is not JSON (a circle, a bigint). */
+/**
+ * Tells a repeat from another content. Files of a result count with their hash; those of a failure do not, as a worker that repeats it
+ * after its lease has ended cannot send them again. Null when the content is not JSON (a circle, a bigint).
+ */
 function digestOf(settlement: Settlement): string | null {
   if (isBare(settlement)) {
     const text = textOf(settlement.output);
     return text === null ? null : digestOfOutput(text);
   }
-  const { lease_id: _, usage: __, ...content } = settlement;
+  const {
+    lease_id: _,
+    usage: __,
+    ...content
+  } = settlement.kind === 'fail' ? { ...settlement, artifacts: undefined } : settlement;
   const isWithFiles = settlement.kind === 'complete' && settlement.artifacts !== undefined;
   try {
     const text = isWithFiles ? JSON.stringify(content, hashBytes) : JSON.stringify(content);

@@ -99,8 +99,11 @@ function collect(
     const lease_id = each.task.lease_id ?? '';
     if (plan === undefined) continue;
     try {
-      const config = plan.config.render(scopeOf.get(each) ?? {}) as Record<string, unknown>;
-      leases.push(toLease(each, plan, config));
+      const scope = scopeOf.get(each) ?? {};
+      const config = plan.config.render(scope) as Record<string, unknown>;
+      const secrets = secretsOf(scope);
+      const lease = toLease(each, plan, config);
+      leases.push(secrets.length === 0 ? lease : { ...lease, secrets });
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
       const { message } = error;
@@ -135,6 +138,12 @@ function toLease({ task, run }: Leased, plan: PlannedTask, config: Record<string
     workdir: run.workdir,
     trace: runTrace(run),
   };
+}
+
+/** A worker elsewhere cannot know which part of its config is secret; it is told, so that it can mask what it keeps. */
+function secretsOf({ secrets }: Readonly<Record<string, unknown>>): readonly string[] {
+  if (typeof secrets !== 'object' || secrets === null) return [];
+  return Object.values(secrets).filter((value) => typeof value === 'string');
 }
 
 /** A secret that is not set looks like a name that does not exist; the remedy is another. */

@@ -33,7 +33,7 @@ export type PreparedSettlement = {
       readonly files: readonly NamedPayload[];
       readonly companions: Companions | null;
     }
-  | { readonly kind: 'fail'; readonly failure: TaskFailure }
+  | { readonly kind: 'fail'; readonly failure: TaskFailure; readonly files: readonly NamedPayload[] }
   | { readonly kind: 'release'; readonly delay_ms: number }
   | { readonly kind: 'pause'; readonly status: 'BLOCKED' | 'WAITING_INPUT'; readonly question: Question }
 );
@@ -77,9 +77,10 @@ async function applyWhole(
 ): Promise<SettlementResult> {
   if (settlement.kind !== 'complete' || settlement.companions === null)
     return apply(work, task, settlement, random);
-  const { lease_id, digest, usage, companions } = settlement;
+  const { lease_id, digest, usage, companions, files } = settlement;
   const failure = await refuseCompanions(work, task, companions);
-  if (failure !== null) return apply(work, task, { kind: 'fail', lease_id, digest, usage, failure }, random);
+  if (failure !== null)
+    return apply(work, task, { kind: 'fail', lease_id, digest, usage, failure, files }, random);
   const result = apply(work, task, settlement, random);
   await addCompanions(work, task, { companions, plans });
   return result;
@@ -116,6 +117,7 @@ function apply(work: Work, task: TaskRow, settlement: PreparedSettlement, random
     case 'fail': {
       const after = decideFailure(work, task, settlement.failure, random);
       end(after.status, after.not_before, after.failure);
+      addFiles(work, task, settlement.files);
       fail(work, task, after);
       return answer(after.not_before);
     }
@@ -147,13 +149,18 @@ function complete(
     inline,
     blob_ref,
   });
-  for (const [index, { name, payload }] of settlement.files.entries()) {
-    work.addArtifact(task, { ordinal: index + 1, kind: 'file', name, ...payload });
-  }
+  addFiles(work, task, settlement.files);
   task.error = null;
   task.releases = 0;
   task.unstarted = 0;
   work.move(task, 'SUCCESS', { event: 'task.completed' });
+}
+
+/** Number 0 is the output, so files begin with 1. */
+function addFiles(work: Work, task: TaskRow, files: readonly NamedPayload[]): void {
+  for (const [index, { name, payload }] of files.entries()) {
+    work.addArtifact(task, { ordinal: index + 1, kind: 'file', name, ...payload });
+  }
 }
 
 interface AfterFailure {

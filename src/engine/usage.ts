@@ -1,4 +1,5 @@
 /** Sums of what attempts used, kept on the task and on the run. */
+import { addCosts, addModelUses } from '../domain/model-use.ts';
 import type { TaskRow } from '../stores/rows.ts';
 import type { Usage } from '../worker/work-source.ts';
 import type { Work } from './work.ts';
@@ -16,12 +17,18 @@ function sum(stored: string | null, usage: Usage): string {
   const before = stored === null ? {} : (JSON.parse(stored) as Usage);
   const add = (key: 'tokens_in' | 'tokens_out' | 'tokens_cached'): number =>
     (before[key] ?? 0) + (usage[key] ?? 0);
-  const isUnknown = before.cost_usd === null || usage.cost_usd === null;
-  const cost_usd = isUnknown ? null : (before.cost_usd ?? 0) + (usage.cost_usd ?? 0);
+  const cost_usd = addCosts(costOf(before), costOf(usage));
+  const isByModel = before.models !== undefined || usage.models !== undefined;
   return JSON.stringify({
     tokens_in: add('tokens_in'),
     tokens_out: add('tokens_out'),
     tokens_cached: add('tokens_cached'),
     cost_usd,
+    ...(isByModel ? { models: addModelUses(before.models, usage.models) } : {}),
   });
+}
+
+/** What was not said to cost anything is free; null is unknown. */
+function costOf({ cost_usd = 0 }: Usage): number | null {
+  return cost_usd;
 }

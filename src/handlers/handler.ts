@@ -25,6 +25,8 @@ export interface HandlerContext<Config> {
   readonly clock: Clock;
   /** The attempt's span in the trace of its run; what the handler calls gets a child of it (`childTrace`). */
   readonly trace: TraceContext;
+  /** The text with `***` in place of secrets, for what is kept or shown. */
+  redact(text: string): string;
   log(text: string, stream?: 'stdout' | 'stderr' | 'log' | 'token'): void;
   /** Tells how far the attempt is, 0 to 1, with the next heartbeat. */
   progress(fraction: number, message?: string): void;

@@ -15,6 +15,9 @@ const run = (
 const echo = (prompt: string, output: OutputSpec): ReturnType<typeof run> =>
   run({ model: 'offline/echo', prompt }, output);
 
+const contentOf = (said: Said, name: string): string =>
+  Buffer.from(said.artifacts.find((each) => each.name === name)?.bytes ?? []).toString();
+
 describe('text', () => {
   it('the answer is the output, and its tokens stream to the log', async () => {
     const { output, said } = await run({ prompt: 'Tell me about tides' });
@@ -32,12 +35,22 @@ describe('text', () => {
       {
         tokens_in: 20,
         tokens_out: expect.any(Number) as number,
+        tokens_cached: 0,
         cost_usd: 0,
         model: 'offline/brief',
         provider: 'offline',
         latency_ms: expect.any(Number) as number,
         prompt_hash: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
         finish: 'stop',
+        models: {
+          'offline/brief': {
+            calls: 1,
+            tokens_in: 20,
+            tokens_out: expect.any(Number) as number,
+            tokens_cached: 0,
+            cost_usd: 0,
+          },
+        },
       },
     ]);
   });
@@ -75,16 +88,14 @@ describe('JSON', () => {
     expect(output).toMatchObject({
       points: [expect.any(String), expect.any(String), expect.any(String)] as unknown[],
     });
-    expect(said.artifacts).toEqual([]);
+    expect(JSON.parse(contentOf(said, 'raw'))).toEqual(output);
   });
 
   it('JSON is found in text, and the text is kept', async () => {
     const text = 'Sure! Here you are:\n```json\n{"points": ["a", "b", "c"]}\n```\nAnything else?';
     const { output, said } = await echo(text, { schema });
     expect(output).toEqual({ points: ['a', 'b', 'c'] });
-    expect(said.artifacts.map(({ name, bytes }) => [name, Buffer.from(bytes).toString()])).toEqual([
-      ['raw', text],
-    ]);
+    expect(contentOf(said, 'raw')).toBe(text);
   });
 
   it('text without JSON fails, and JSON that does not fit fails otherwise', async () => {
@@ -106,12 +117,20 @@ describe('JSON', () => {
 });
 
 describe('models', () => {
-  it('a provider that is not there fails for good and names those that are', async () => {
+  it('a provider that is not there, or has no key, fails for good and says what to do', async () => {
     await expect(run({ model: 'openai/gpt-5-mini', prompt: 'x' })).rejects.toMatchObject({
-      name: 'TerminalError',
-      message: expect.stringMatching(/no model provider `openai`; known: offline; .*later version/) as string,
+      facts: { kind: 'terminal' },
+      message: 'the provider `openai` has no key: OPENAI_API_KEY is not set in the environment of the worker',
+      extra: { hint: expect.stringContaining('Set OPENAI_API_KEY there') as string },
     });
-    await expect(run({ model: 'ofline/x', prompt: 'x' })).rejects.toThrow('did you mean `offline`?');
+    await expect(run({ model: 'lab/small', prompt: 'x' })).rejects.toMatchObject({
+      facts: { kind: 'terminal' },
+      message: 'there is no model provider `lab`; known: offline, openai, anthropic, google',
+      extra: { hint: 'add it to `providers` of the config' },
+    });
+    await expect(run({ model: 'ofline/x', prompt: 'x' })).rejects.toMatchObject({
+      extra: { hint: 'did you mean `offline`?' },
+    });
   });
 
   it('the flaky model fails on the first attempt only', async () => {

@@ -1,11 +1,16 @@
 /** `llm`: one call of a language model (SPEC S9.1). */
 import { z } from 'zod';
 import { timeoutText } from '../definition/duration-schema.ts';
-import { defineHandler } from './handler.ts';
+import type { HandlerDoubt } from '../definition/handler-spec.ts';
+import { createModels, type Models } from '../models/registry.ts';
+import { defineHandler, type Handler } from './handler.ts';
+
+const OFFLINE_ONLY = createModels({ providers: {}, prices: {}, env: {} });
+const REFERENCE = /^[a-z0-9_-]+\/.+$/i;
 
 const model = z
   .string()
-  .regex(/^[a-z0-9_-]+\/.+$/i, 'must be written as provider/model, for example offline/brief')
+  .regex(REFERENCE, 'must be written as provider/model, for example offline/brief')
   .describe('provider/model');
 
 const message = z.strictObject({ role: z.enum(['system', 'user', 'assistant']), content: z.string() });
@@ -33,11 +38,36 @@ const config = z
 /** The config of an `llm` task after rendering. */
 export type LlmConfig = z.output<typeof config>;
 
-/** Calls a language model. */
-export const llm = defineHandler<LlmConfig>({
+/** Calls a language model. This one knows the offline model only; a process with settings and keys uses `llmWith`. */
+export const llm: Handler<LlmConfig> = defineHandler<LlmConfig>({
   name: 'llm',
   aliases: ['llm_service'],
   summary: 'Calls a language model and keeps its text or JSON.',
   config,
-  run: async (context) => (await import('./llm/run-llm.ts')).runLlm(context),
+  run: async (context) => (await import('./llm/run-llm.ts')).runLlm(context, OFFLINE_ONLY),
 });
+
+/** The same with the models of this process. */
+export function llmWith(models: Models): Handler<LlmConfig> {
+  return defineHandler<LlmConfig>({
+    ...llm,
+    doubts: (given) => doubtsOf(given, models),
+    run: async (context) => (await import('./llm/run-llm.ts')).runLlm(context, models),
+  });
+}
+
+/** What a task asks for that is not there: workers elsewhere may have it, so it is no error. */
+function doubtsOf(given: Readonly<Record<string, unknown>>, models: Models): readonly HandlerDoubt[] {
+  const fallbacks = Array.isArray(given.fallbacks) ? (given.fallbacks as unknown[]) : [];
+  const named = [
+    { path: ['model'], name: given.model },
+    ...fallbacks.map((name, index) => ({ path: ['fallbacks', index], name })),
+  ];
+  return named.flatMap(({ path, name }) => {
+    if (typeof name !== 'string' || !REFERENCE.test(name) || name.includes('{{')) return [];
+    const found = models.find(name);
+    if (found.ok) return [];
+    const { message, hint } = found;
+    return [{ path, message: `\`${name}\` cannot be asked here: ${message}`, hint }];
+  });
+}

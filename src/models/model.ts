@@ -1,4 +1,5 @@
 /** The contract of a model provider: one request, one answer, errors with a class (SPEC S9.1). */
+import type { Clock } from '../base/clock.ts';
 
 /** One turn of a conversation. */
 export interface ModelMessage {
@@ -18,28 +19,31 @@ export interface ModelRequest {
     readonly stop?: readonly string[];
     readonly seed?: number;
   };
-  /** JSON Schema of the wanted answer, for models that have structured output. */
+  /** JSON Schema of the wanted answer; a provider with structured output holds the model to it as far as it can. */
   readonly schema: unknown;
   readonly wantsJson: boolean;
   /** Which attempt of the task this is, from 1. */
   readonly attempt: number;
   readonly signal: AbortSignal;
+  /** For `Retry-After` dates. */
+  readonly clock: Clock;
   readonly onToken: (text: string) => void;
+}
+
+/** What a call used, as the provider counts it. */
+export interface ModelUsage {
+  /** All input, cached tokens included. */
+  readonly tokens_in: number;
+  /** All output, what a model thought included. */
+  readonly tokens_out: number;
+  readonly tokens_cached?: number;
 }
 
 /** What a model answered. */
 export interface ModelAnswer {
   readonly text: string;
-  /** Present when the provider itself guarantees JSON. */
-  readonly json?: unknown;
-  readonly usage: {
-    readonly tokens_in: number;
-    readonly tokens_out: number;
-    readonly tokens_cached?: number;
-    /** What the call cost; null when the price is not known. */
-    readonly cost_usd?: number | null;
-  };
-  /** `length`: the answer was cut at max_tokens. */
+  readonly usage: ModelUsage;
+  /** `length`: the answer was cut at max_tokens. `filter`: the provider or the model refused. */
   readonly finish: 'stop' | 'length' | 'filter' | 'other';
 }
 

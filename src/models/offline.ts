@@ -1,10 +1,12 @@
 /**
  * `offline/…`: a built-in model for demos and tests. It needs no key and no network, gives the same answer to the same
  * request, and says in its answers what it is. `offline/echo` repeats the last user message, `offline/flaky` fails on the
- * first attempt of a task; every other name summarises the prompt, or makes up JSON that fits the schema.
+ * first attempt of a task, `offline/sloppy` answers in words until it is told that JSON was wanted; every other name
+ * summarises the prompt, or makes up JSON that fits the schema.
  */
 import { createHash } from 'node:crypto';
 import { AttemptFailure } from '../domain/attempt-failure.ts';
+import { turns } from './conversation.ts';
 import type { ModelAnswer, ModelProvider, ModelRequest } from './model.ts';
 import { makeJson } from './offline-json.ts';
 
@@ -24,16 +26,14 @@ export const offline: ModelProvider = Object.freeze({
   },
 });
 
-function compose(request: ModelRequest): { text: string; json?: unknown } {
+function compose(request: ModelRequest): string {
   const prompt = request.messages.findLast(({ role }) => role === 'user')?.content ?? '';
-  if (request.model === 'echo') return { text: prompt };
+  if (request.model === 'echo') return prompt;
   const seed = hashOf(request);
-  if (!request.wantsJson) return { text: `[offline model] ${request.model}: ${summarise(prompt, seed)}` };
-  const json =
-    request.schema === undefined
-      ? { offline_model: request.model, summary: summarise(prompt, seed) }
-      : makeJson(request.schema, seed);
-  return { text: JSON.stringify(json), json };
+  const isSloppy = request.model === 'sloppy' && turns(request).length === 1;
+  if (!request.wantsJson || isSloppy) return `[offline model] ${request.model}: ${summarise(prompt, seed)}`;
+  if (request.schema !== undefined) return JSON.stringify(makeJson(request.schema, seed));
+  return JSON.stringify({ offline_model: request.model, summary: summarise(prompt, seed) });
 }
 
 /** Everything that may change the answer. */
@@ -50,7 +50,7 @@ function summarise(prompt: string, seed: string): string {
 }
 
 /** Streams the text word by word and cuts it at `max_tokens` and at stop words, as a real model would. */
-function deliver(request: ModelRequest, { text: full, json }: { text: string; json?: unknown }): ModelAnswer {
+function deliver(request: ModelRequest, full: string): ModelAnswer {
   const { max_tokens: tokensMax = Number.POSITIVE_INFINITY, stop = [] } = request.params;
   const stops = stop.map((word) => full.indexOf(word)).filter((at) => at >= 0);
   const stopped = full.slice(0, Math.min(full.length, ...stops));
@@ -59,8 +59,7 @@ function deliver(request: ModelRequest, { text: full, json }: { text: string; js
   const asked = request.messages.reduce((chars, { content }) => chars + content.length, 0);
   return {
     text,
-    ...(json === undefined || text !== full ? {} : { json }),
-    usage: { tokens_in: countTokens(asked), tokens_out: countTokens(text.length), cost_usd: 0 },
+    usage: { tokens_in: countTokens(asked), tokens_out: countTokens(text.length) },
     finish: text === stopped ? 'stop' : 'length',
   };
 }

@@ -1,5 +1,6 @@
 /** One lease being worked on: its deadlines, why it must stop, and what its handler has said so far. Costs little when idle. */
 import { childTrace, type TraceContext } from '../base/trace.ts';
+import { addCosts, addModelUses } from '../domain/model-use.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import type { Heartbeat, Lease, NewArtifact, Question, Usage } from './work-source.ts';
 
@@ -110,7 +111,7 @@ function addUsage(a: Usage, b: Usage): Usage {
   for (const key of COUNTED) {
     if (a[key] !== undefined && b[key] !== undefined) sum[key] = a[key] + b[key];
   }
-  if (a.cost_usd === null) sum.cost_usd = null;
-  else if (a.cost_usd !== undefined && typeof b.cost_usd === 'number') sum.cost_usd = a.cost_usd + b.cost_usd;
+  if (a.cost_usd !== undefined && b.cost_usd !== undefined) sum.cost_usd = addCosts(a.cost_usd, b.cost_usd);
+  if (a.models !== undefined && b.models !== undefined) sum.models = addModelUses(a.models, b.models);
   return sum;
 }

@@ -1,6 +1,7 @@
 /** What a handler sees of its attempt. Built for every attempt, so it is cheap; its functions may be taken out of it. */
 import type { Clock } from '../base/clock.ts';
 import { parseDuration } from '../base/duration.ts';
+import { maskValues } from '../base/redact.ts';
 import type { TraceContext } from '../base/trace.ts';
 import { type HandlerContext, TerminalError } from '../handlers/handler.ts';
 import type { Attempt } from './attempt.ts';
@@ -78,6 +79,11 @@ class AttemptContext<Config> implements HandlerContext<Config> {
 
   get answers(): HandlerContext<Config>['answers'] {
     return this.#attempt.lease.answers;
+  }
+
+  get redact(): HandlerContext<Config>['redact'] {
+    const { secrets = [] } = this.#attempt.lease;
+    return (text) => this.#host.redact(maskValues(text, secrets));
   }
 
   get log(): HandlerContext<Config>['log'] {

@@ -8,7 +8,7 @@ import { systemClock } from '../base/clock.ts';
 import type { ErrorCode } from '../base/error-codes.ts';
 import { RelayError } from '../base/errors.ts';
 import { createLogger } from '../base/logger.ts';
-import { defineHandler, type Handler } from '../handlers/handler.ts';
+import { defineHandler, type Handler, TerminalError } from '../handlers/handler.ts';
 import { HttpSource, type WorkerCard } from './http-source.ts';
 import { Worker } from './worker.ts';
 
@@ -232,6 +232,35 @@ describe('a worker behind HTTP', () => {
     const text = '\u0001'.repeat(16 * 1024);
     await source.log(Array.from({ length: 300 }, () => ({ lease_id, stream: 'stdout' as const, text })));
     expect((await bench.client().runs.logs(id, { limit: 1_000 })).items).toHaveLength(300);
+  });
+
+  it('sends files of a failed attempt, and masks in them what the server says is secret', async () => {
+    const bench = await openBench({ env: { TIDE_KEY: 'low-water-mark' } });
+    const failing = defineHandler({
+      name: 'double',
+      summary: 'fails',
+      config: z.object({ n: z.number(), key: z.string() }),
+      run: async ({ config, artifact, redact }) => {
+        artifact({
+          name: 'raw',
+          content_type: 'text/plain',
+          bytes: Buffer.from(redact(`it was ${config.key}`)),
+        });
+        throw new TerminalError('no');
+      },
+    } as Handler<{ n: number; key: string }>);
+    await startWorker(bench, { handlers: [failing as Handler] });
+    const client = bench.client();
+    const tasks = { t: { uses: 'double', with: { n: 1, key: '{{ secrets.TIDE_KEY }}' } } };
+    const definition = { name: 'd', handlers: ['double'], secrets: ['TIDE_KEY'], tasks };
+    const { id } = await client.runs.start({ definition });
+    const [task] = (await client.runs.get(id, { wait_ms: 20_000 })).tasks;
+    expect(task).toMatchObject({ status: 'FAILED', error: { code: 'HANDLER_TERMINAL' } });
+    const [file] = (await client.tasks.artifacts(task?.task_run_id ?? '')).items;
+    expect(file?.name).toBe('raw');
+    const pieces: Uint8Array[] = [];
+    for await (const piece of await (await client.tasks.artifact(file?.id ?? '')).read()) pieces.push(piece);
+    expect(Buffer.concat(pieces).toString()).toBe('it was ***');
   });
 
   it('gets only what fits its pool and labels', async () => {

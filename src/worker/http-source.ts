@@ -13,7 +13,9 @@ import type {
   HeartbeatAnswer,
   Lease,
   LogChunk,
+  NewArtifact,
   OutputSpec,
+  SentArtifact,
   Settlement,
   SettlementResult,
   WorkSource,
@@ -210,29 +212,24 @@ export class HttpSource implements WorkSource {
   async #send(settlement: Settlement): Promise<WireSettlement> {
     if (settlement.kind === 'fail') {
       const { retryAfterMs, ...failure } = settlement.failure;
+      const { artifacts, ...rest } = settlement;
       const wait = retryAfterMs === undefined ? {} : { retry_after_ms: retryAfterMs };
-      return { ...settlement, failure: { ...failure, ...wait } };
+      const files = await this.#sendFiles(settlement.lease_id, artifacts).catch(withoutFiles);
+      return { ...rest, failure: { ...failure, ...wait }, ...files };
     }
     if (settlement.kind !== 'complete') return settlement;
     const { artifacts, output, context, ...rest } = settlement;
     const text = JSON.stringify(output ?? null);
     const isLarge = text.length > INLINE_CHARS_MAX;
     try {
-      const files = await Promise.all(
-        (artifacts ?? []).map(async (artifact) => ({
-          name: artifact.name,
-          content_type: artifact.content_type,
-          sha256:
-            'sha256' in artifact ? artifact.sha256 : await this.#putBlob(settlement.lease_id, artifact.bytes),
-        })),
-      );
+      const files = await this.#sendFiles(settlement.lease_id, artifacts);
       const content = isLarge
         ? { output_sha256: await this.#putBlob(settlement.lease_id, Buffer.from(text)) }
         : { output };
       return {
         ...rest,
         ...content,
-        ...(artifacts === undefined ? {} : { artifacts: files }),
+        ...files,
         ...(context === undefined ? {} : { context: [...context] }),
       } as WireSettlement;
     } catch (error) {
@@ -243,12 +240,31 @@ export class HttpSource implements WorkSource {
     }
   }
 
+  async #sendFiles(
+    lease_id: string,
+    artifacts: readonly (NewArtifact | SentArtifact)[] | undefined,
+  ): Promise<{ artifacts?: { name: string; content_type: string; sha256: string }[] }> {
+    if (artifacts === undefined) return {};
+    const sent = artifacts.map(async (artifact) => ({
+      name: artifact.name,
+      content_type: artifact.content_type,
+      sha256: 'sha256' in artifact ? artifact.sha256 : await this.#putBlob(lease_id, artifact.bytes),
+    }));
+    return { artifacts: await Promise.all(sent) };
+  }
+
   async #putBlob(lease_id: string, bytes: Uint8Array): Promise<string> {
     const key = createHash('sha256').update(bytes).digest('hex');
     const waitMs = bytes.length / BYTES_PER_MS_MIN;
     await this.#options.http.call(ROUTES.leases.putBlob, { params: { lease_id, key }, bytes, waitMs });
     return key;
   }
+}
+
+/** The lease is over, or the server does not take the files; the failure is still said. */
+function withoutFiles(error: unknown): { artifacts?: never } {
+  if (error instanceof RelayError && (error.code === 'STALE_LEASE' || isRefused(error))) return {};
+  throw error;
 }
 
 function usageOf({ usage }: Settlement): Pick<Settlement, 'usage'> {

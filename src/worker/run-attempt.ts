@@ -41,7 +41,7 @@ export function settleStopped(attempt: Attempt, host: AttemptHost): Settlement |
   if (stopCause === 'lost') return null;
   if (stopCause !== 'timeout') return { kind: 'release', lease_id: lease.lease_id, ...usageOf(attempt) };
   const failure = timeoutFailure(lease.timeout_ms, { attempt: lease.attempt, redact: host.redact });
-  return { kind: 'fail', lease_id: lease.lease_id, failure, ...usageOf(attempt) };
+  return { kind: 'fail', lease_id: lease.lease_id, failure, ...usageOf(attempt), ...artifactsOf(attempt) };
 }
 
 /** How an attempt is settled when not even its error could be understood. */
@@ -65,7 +65,7 @@ function describeIssues(error: z.ZodError): string {
 }
 
 async function complete(attempt: Attempt, value: unknown): Promise<Settlement> {
-  const { lease, artifacts } = attempt;
+  const { lease } = attempt;
   const output = value === undefined ? undefined : asJson(value);
   const fault = lease.output === null ? null : await checkOutput(lease.output, output);
   if (fault !== null) {
@@ -76,7 +76,7 @@ async function complete(attempt: Attempt, value: unknown): Promise<Settlement> {
     lease_id: lease.lease_id,
     output: output ?? null,
     ...usageOf(attempt),
-    ...(artifacts === null ? {} : { artifacts }),
+    ...artifactsOf(attempt),
   };
 }
 
@@ -107,13 +107,18 @@ function settleThrown(attempt: Attempt, error: unknown, host: AttemptHost): Sett
   if (stopCause !== null) return settleStopped(attempt, host);
   if (isUnexpected(error)) host.log(attempt, 'stderr', `${error.stack}\n`);
   const failure = toFailure(error, { attempt: lease.attempt, redact: host.redact });
-  return { kind: 'fail', lease_id: lease.lease_id, failure, ...usageOf(attempt) };
+  return { kind: 'fail', lease_id: lease.lease_id, failure, ...usageOf(attempt), ...artifactsOf(attempt) };
 }
 
 /** Errors that name their own cause need no stack; any other does, in the log. */
 function isUnexpected(error: unknown): error is Error {
   if (!(error instanceof Error) || error.stack === undefined) return false;
   return !(error instanceof AttemptFailure || error instanceof PauseSignal) && error.name !== 'TerminalError';
+}
+
+/** Files of a failed attempt count too: they show what went wrong. */
+function artifactsOf({ artifacts }: Attempt): { artifacts?: NonNullable<Attempt['artifacts']> } {
+  return artifacts === null ? {} : { artifacts };
 }
 
 function usageOf({ usage }: Attempt): { usage?: NonNullable<Attempt['usage']> } {

@@ -1,6 +1,7 @@
 /** The contract between a worker and whoever hands out work: the engine in this process, a broker, or a server over HTTP. */
 import type { TraceContext } from '../base/trace.ts';
 import type { TaskFailure } from '../domain/failure.ts';
+import type { ModelUses } from '../domain/model-use.ts';
 
 /** What an attempt used, as far as the handler knows. */
 export interface Usage {
@@ -16,6 +17,8 @@ export interface Usage {
   readonly prompt_hash?: string;
   /** Why the model stopped. */
   readonly finish?: string;
+  /** The same by model, as one attempt may ask several. */
+  readonly models?: ModelUses;
 }
 
 /** The right to one attempt, with everything needed to make it. */
@@ -30,6 +33,8 @@ export interface Lease {
   /** `with` after rendering. */
   readonly config: Readonly<Record<string, unknown>>;
   readonly output: OutputSpec | null;
+  /** Secrets that were put into `config`, so that a worker can mask what it keeps. */
+  readonly secrets?: readonly string[];
   /** How long the lease lasts without a heartbeat, and the attempt at most. */
   readonly lease_ms: number;
   readonly timeout_ms: number;
@@ -94,6 +99,7 @@ export type Settlement =
       readonly lease_id: string;
       readonly failure: TaskFailure;
       readonly usage?: Usage;
+      readonly artifacts?: readonly (NewArtifact | SentArtifact)[];
     }
   | {
       readonly kind: 'release';

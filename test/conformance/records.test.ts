@@ -199,6 +199,21 @@ conformance('records', (open) => {
     await expectSound(h, run);
   });
 
+  it('files of a failed attempt are kept, and a failure that is repeated without them gets the first answer', async () => {
+    const h = await open();
+    const run_id = await h.start({ a: { retry: { max_attempts: 2, initial: '1s' } } });
+    const { lease_id } = await h.claimOne('a');
+    const artifacts = [{ name: 'raw', content_type: 'text/plain', bytes: Buffer.from('not JSON') }];
+    const [first] = await h.settle({ kind: 'fail', lease_id, failure: CRASHED, artifacts });
+    expect(await h.settle({ kind: 'fail', lease_id, failure: CRASHED })).toEqual([first]);
+    await h.leap(1_000);
+    await h.complete(await h.claimOne('a'), 1);
+    const { key } = await h.task(run_id, 'a');
+    const kept = await h.store.read((tx) => tx.artifacts.ofTask(key));
+    expect(kept.map(({ attempt, name }) => `${attempt} ${name}`).sort()).toEqual(['1 raw', '2 output']);
+    expect(await h.output(run_id, 'a')).toBe(1);
+  });
+
   // SPEC S14.5
   it('awkward text in inputs, outputs, answers, checkpoints and labels comes back as it was', async () => {
     const h = await open();
@@ -291,6 +306,8 @@ conformance('records', (open) => {
     );
     const lease = await h.claimOne('a');
     expect(lease.config.value).toBe(`Bearer ${secret}`);
+    // Told apart, so that a worker elsewhere can mask what it keeps.
+    expect(lease.secrets).toEqual([secret]);
     await h.complete(lease, 'done');
     await h.idle();
     expect(JSON.parse((await h.task(run, 'b')).question ?? '')).toMatchObject({ message: 'use ***?' });

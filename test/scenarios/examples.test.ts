@@ -1,10 +1,15 @@
 /** Every example runs offline to its end from one command, and the demo shows it. */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { LLMock } from '@copilotkit/aimock';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunView } from '../../src/app/api.ts';
 import { builtRelay, ROOT, runNode } from '../support/built-cli.ts';
+import { KEYS, providersAt } from '../support/model-bench.ts';
+import { start } from '../support/server-process.ts';
+
+const FACTS = '{"place": "North Quay", "closed_from": "06:00", "closed_until": "18:30", "channel": 12}';
 
 /** Needs `for_each`, which this version only checks. */
 const NOT_YET = new Set(['map.yaml']);
@@ -23,6 +28,40 @@ describe('an example', () => {
       const run = JSON.parse(out) as RunView;
       expect(run.status).toBe('SUCCESS');
       expect(run.tasks.every(({ status }) => status === 'SUCCESS')).toBe(true);
+    });
+  }
+});
+
+describe('an example that takes its models as inputs', () => {
+  let mock: LLMock;
+  beforeAll(async () => {
+    mock = new LLMock({ port: 0 });
+    mock
+      .on({ model: /^claude/, userMessage: 'Explain' }, { error: { message: 'busy' }, status: 529 })
+      .onMessage('Take the facts', { content: FACTS })
+      .onMessage('List three facts', { content: '{"points": ["a", "b", "c"]}' })
+      .onMessage(/./, { content: 'Said by a model elsewhere.' });
+    await mock.start();
+    writeFileSync(join(data, 'config.yaml'), JSON.stringify({ providers: providersAt(mock.url) }));
+  });
+  afterAll(() => mock.stop());
+
+  for (const [name, models, answered] of [
+    ['research-brief', ['model=openai/gpt-5-mini', 'sources_model=google/gemini-3.5-flash'], 2],
+    ['extract', ['model=google/gemini-3.5-flash'], 1],
+    ['approve-spending', ['cheap=openai/gpt-5-mini', 'dear=anthropic/claude-opus-5'], 2],
+    ['fallback', ['model=anthropic/claude-opus-5', 'spare=openai/gpt-5-mini'], 1],
+  ] as const) {
+    it(`${name}.yaml works with a key`, async () => {
+      const inputs = models.flatMap((model) => ['-i', model]);
+      const where = ['--data', data, '--config', join(data, 'config.yaml')];
+      const argv = ['run', `examples/${name}.yaml`, '--yes', '--json', ...where, ...inputs];
+      const running = start(argv, { cwd: ROOT, env: KEYS });
+      expect(await running.ended).toBe(0);
+      const run = JSON.parse(running.printed()) as RunView;
+      expect(run.status).toBe('SUCCESS');
+      expect(Object.keys(run.usage?.models ?? {})).toHaveLength(answered);
+      expect(JSON.stringify(run.outputs)).not.toContain('offline');
     });
   }
 });

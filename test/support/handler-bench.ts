@@ -38,6 +38,7 @@ export function makeContext<Config>(
     trace: { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' },
     lastCheckpoint: undefined,
     answers: {},
+    redact: (text) => text,
     log: (text, stream = 'log') => said.logs.push({ text, stream }),
     progress: (fraction, message) => said.progress.push([fraction, message]),
     checkpoint: (value) => said.checkpoints.push(value),

@@ -44,10 +44,11 @@ export function start(
 export async function startServer(
   cwd: string,
   argv: readonly string[] = [],
+  env: Record<string, string> = {},
 ): Promise<Running & { readonly url: string }> {
   const ready = join(cwd, 'ready.json');
   rmSync(ready, { force: true });
-  const running = start(['serve', '--ready-file', ready, ...argv], { cwd });
+  const running = start(['serve', '--ready-file', ready, ...argv], { cwd, env });
   await eventually(() => {
     const { exitCode } = running.process;
     if (exitCode !== null) throw new TypeError(`the server ended with ${exitCode}: ${running.printed()}`);

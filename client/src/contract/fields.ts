@@ -70,6 +70,7 @@ export const taskFailure = z.object({
   message: z.string(),
   attempt: z.exactOptional(z.int()),
   status: z.exactOptional(z.int()),
+  provider_code: z.exactOptional(z.string()).describe('the word of a model provider for it'),
   retry_after_ms: z.exactOptional(z.number().min(0)),
   hint: z.exactOptional(z.string()),
 });
@@ -85,6 +86,20 @@ export const usage = z.object({
   latency_ms: z.exactOptional(amount),
   prompt_hash: z.exactOptional(z.string()),
   finish: z.exactOptional(z.string()),
+  models: z
+    .exactOptional(
+      z.record(
+        z.string().max(ID_CHARS_MAX),
+        z.object({
+          calls: amount,
+          tokens_in: amount,
+          tokens_out: amount,
+          tokens_cached: amount,
+          cost_usd: amount.nullable(),
+        }),
+      ),
+    )
+    .describe('the same by provider/model'),
 });
 
 export const errorShape = z.object({

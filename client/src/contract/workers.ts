@@ -26,6 +26,9 @@ const leaseView = z.object({
   handler: z.string(),
   config: anyObject.describe('`with` after rendering'),
   output: anyObject.nullable().describe('what the output must be'),
+  secrets: z
+    .exactOptional(z.array(z.string()))
+    .describe('secrets that are in `config`: mask them in what is kept'),
   lease_ms: z.number().describe('how long the lease lasts without a heartbeat'),
   timeout_ms: z.number().describe('how long the attempt may take'),
   checkpoint: z.unknown().describe('what an earlier attempt left'),
@@ -70,7 +73,7 @@ const completed = {
       .max(100),
   ),
 };
-const failed = { failure: taskFailure.strict(), usage: used };
+const failed = { failure: taskFailure.strict(), usage: used, artifacts: z.exactOptional(artifacts) };
 const released = { delay_ms: z.exactOptional(z.number().min(0).max(86_400_000)), usage: used };
 const paused = { status: z.enum(['BLOCKED', 'WAITING_INPUT']), question, usage: used };
 

@@ -62,6 +62,26 @@ describe('relay runs', () => {
     );
   });
 
+  // SPEC S9.1
+  it('show says what each model was asked and cost, and `tasks show` each call', async () => {
+    const run = await start(
+      'models',
+      'tasks: { a: { uses: llm, with: { model: offline/sloppy, prompt: Facts }, output: { format: json, repair: 1 } } }\n',
+    );
+    const shown = (await relay(['runs', 'show', run.id])).out;
+    expect(shown).toMatch(
+      /Models:\n +MODEL +CALLS +TOKENS IN +CACHED +TOKENS OUT +COST\n +offline\/sloppy +2 /,
+    );
+    const task = (await relay(['tasks', 'show', run.id, 'a'])).out;
+    expect(task).toMatch(/Model calls:\n.*\n +1 +offline\/sloppy +2 .*stop +[0-9a-f]{12}\n/);
+    expect((await relay(['tasks', 'artifacts', run.id, 'a', '--raw', 'raw'])).out).toMatch(
+      /^\[offline model\]/,
+    );
+    expect((await relay(['tasks', 'artifacts', run.id, 'a', '--raw', 'prompt'])).out).toContain(
+      '"content": "Facts"',
+    );
+  });
+
   it('takes options before its subcommand too, and explains what is missing', async () => {
     expect(JSON.parse((await relay(['runs', '--json', 'list'])).out)).toEqual({
       items: [],

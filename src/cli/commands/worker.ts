@@ -100,6 +100,7 @@ async function workThere(options: WorkerCommandOptions, parts: Parts, io: Io): P
     env: io.env,
     card: { worker_id: options.id, ...fit },
     handlers,
+    models: { providers: config.providers, prices: config.prices },
     concurrency: options.concurrency,
     logger,
     shutdownGraceMs: graceMs,

@@ -37,9 +37,34 @@ export function renderSummary(run: RunView, drawing: Drawing): string {
 function usageText({ usage }: RunView): string {
   const tokens = (usage?.tokens_in ?? 0) + (usage?.tokens_out ?? 0);
   if (tokens === 0) return '';
-  const cost =
-    typeof usage?.cost_usd === 'number' && usage.cost_usd > 0 ? `, $${usage.cost_usd.toFixed(4)}` : '';
+  const { cost_usd = 0 } = usage ?? {};
+  const cost = cost_usd === 0 ? '' : cost_usd === null ? ', cost unknown' : `, ${costText(cost_usd)}`;
   return ` · ${plural(tokens, 'token')}${cost}`;
+}
+
+/** What each model was asked and cost; nothing when no model was. */
+function renderModelUses(usage: RunView['usage'], drawing: Drawing): string {
+  const uses = Object.entries(usage?.models ?? {});
+  if (uses.length === 0) return '';
+  const count = (value: number): string => value.toLocaleString('en');
+  const table = renderTable(
+    uses,
+    [
+      { title: 'model', cell: ([model]) => model },
+      { title: 'calls', cell: ([, use]) => count(use.calls), isNumber: true },
+      { title: 'tokens in', cell: ([, use]) => count(use.tokens_in), isNumber: true },
+      { title: 'cached', cell: ([, use]) => count(use.tokens_cached), isNumber: true },
+      { title: 'tokens out', cell: ([, use]) => count(use.tokens_out), isNumber: true },
+      { title: 'cost', cell: ([, use]) => costText(use.cost_usd), isNumber: true },
+    ],
+    drawing,
+  );
+  return `\nModels:\n${indent(table, 2)}`;
+}
+
+/** A cost in dollars; null is a price that nobody has told. */
+export function costText(cost: number | null): string {
+  return cost === null ? 'unknown' : `$${cost.toFixed(cost > 0 && cost < 0.0001 ? 8 : 4)}`;
 }
 
 function renderOutputs({ outputs }: RunView, colors: Colors): string {
@@ -143,6 +168,7 @@ export function renderRun(run: RunView, drawing: Drawing): string {
     field('priority', run.priority === 0 ? null : String(run.priority)),
     field('clone of', run.cloned_from),
     field('usage', usageText(run).replace(/^ · /, '')),
+    renderModelUses(run.usage, drawing),
     Object.keys((run.inputs ?? {}) as object).length === 0
       ? ''
       : `\nInputs:\n${renderValues(run.inputs as Record<string, unknown>, colors)}`,

@@ -1,10 +1,10 @@
 /** A task run for people's eyes. */
 import type { ArtifactView, AttemptView, TaskView } from '../../app/api.ts';
-import { type Drawing, renderFailure, taskName } from './run.ts';
+import { costText, type Drawing, renderFailure, taskName } from './run.ts';
 import { statusCell, waitingText } from './status.ts';
 import { renderTable } from './table.ts';
 import { indent, manyLines, oneLine } from './text.ts';
-import { agoText, betweenText } from './time.ts';
+import { agoText, betweenText, spanText } from './time.ts';
 import { valueText } from './value.ts';
 
 /** Everything about one task. */
@@ -36,8 +36,37 @@ export function renderTask(
     task.output_ref === null
       ? block('Output', task.output)
       : `\nOutput: large; relay tasks artifacts ${task.task_run_id} --raw output\n`,
+    renderCalls(attempts, drawing),
     attempts.length === 0 ? '' : `\nAttempts:\n${indent(renderAttempts(attempts, drawing), 2)}`,
   ].join('');
+}
+
+/** What the attempts asked of models, one line each. */
+function renderCalls(attempts: readonly AttemptView[], drawing: Drawing): string {
+  const asked = attempts.filter(({ usage }) => usage?.model !== undefined);
+  if (asked.length === 0) return '';
+  const count = (value: number | undefined): string => (value ?? 0).toLocaleString('en');
+  const table = renderTable(
+    asked,
+    [
+      { title: '#', cell: (each) => String(each.attempt), isNumber: true },
+      { title: 'model', cell: ({ usage }) => usage?.model ?? '' },
+      { title: 'calls', cell: ({ usage }) => count(callsOf(usage)), isNumber: true },
+      { title: 'tokens in', cell: ({ usage }) => count(usage?.tokens_in), isNumber: true },
+      { title: 'cached', cell: ({ usage }) => count(usage?.tokens_cached), isNumber: true },
+      { title: 'tokens out', cell: ({ usage }) => count(usage?.tokens_out), isNumber: true },
+      { title: 'cost', cell: ({ usage }) => costText(usage?.cost_usd ?? null), isNumber: true },
+      { title: 'latency', cell: ({ usage }) => spanText(usage?.latency_ms ?? 0), isNumber: true },
+      { title: 'finish', cell: ({ usage }) => usage?.finish ?? '' },
+      { title: 'prompt', cell: ({ usage }) => (usage?.prompt_hash ?? '').slice(0, 12) },
+    ],
+    drawing,
+  );
+  return `\nModel calls:\n${indent(table, 2)}`;
+}
+
+function callsOf(usage: AttemptView['usage']): number {
+  return Object.values(usage?.models ?? {}).reduce((sum, { calls }) => sum + calls, 0);
 }
 
 function renderAttempts(attempts: readonly AttemptView[], drawing: Drawing): string {

@@ -2,11 +2,11 @@
 import { parseDuration } from '../../base/duration.ts';
 import { AttemptFailure } from '../../domain/attempt-failure.ts';
 import { isExpectedStatus } from '../../domain/failure.ts';
+import { networkFailure } from '../../domain/network-error.ts';
 import { parseRetryAfter } from '../../domain/retry.ts';
 import type { HandlerContext } from '../handler.ts';
 import type { HttpConfig } from '../http.ts';
 import { buildRequest } from './build-request.ts';
-import { networkFailure } from './network-error.ts';
 import { readBody } from './read-body.ts';
 
 const REQUEST_TIMEOUT_MS = 60_000;

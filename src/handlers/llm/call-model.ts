@@ -1,8 +1,8 @@
-/** One call of a model: its time limit, its tokens into the log, what it used into the record. */
-import { createHash } from 'node:crypto';
+/** One call of a model: its time limit, its tokens into the log, what it used and what it cost into the record. */
 import { parseDuration } from '../../base/duration.ts';
 import { AttemptFailure } from '../../domain/attempt-failure.ts';
 import type { ModelAnswer, ModelMessage, ModelProvider, ModelRequest } from '../../models/model.ts';
+import { costOf, type ModelPrice } from '../../models/pricing.ts';
 import type { HandlerContext } from '../handler.ts';
 import type { LlmConfig } from '../llm.ts';
 
@@ -15,7 +15,10 @@ export interface ModelCall {
   readonly model: string;
   /** As the task names it: provider/model. */
   readonly reference: string;
+  readonly price: ModelPrice | null;
   readonly messages: readonly ModelMessage[];
+  /** SHA-256 of the artifact `prompt`. */
+  readonly promptHash: string;
 }
 
 /** Makes the call and records its use. */
@@ -32,14 +35,14 @@ export async function callModel(context: HandlerContext<LlmConfig>, call: ModelC
     return answer;
   } catch (error) {
     signal.throwIfAborted();
-    if (!timeout.aborted) throw error;
+    if (!timeout.aborted || error instanceof AttemptFailure) throw error;
     const message = `${call.reference} took longer than ${timeoutMs} ms (request_timeout)`;
     throw new AttemptFailure({ kind: 'timeout' }, message, { cause: error });
   }
 }
 
 function buildRequest(
-  { config, output, task, log }: HandlerContext<LlmConfig>,
+  { config, output, task, log, clock }: HandlerContext<LlmConfig>,
   { model, messages }: ModelCall,
   signal: AbortSignal,
 ): ModelRequest {
@@ -58,22 +61,26 @@ function buildRequest(
     wantsJson: output?.format === 'json' || output?.schema !== undefined,
     attempt: task.attempt,
     signal,
+    clock,
     onToken: (text) => log(text, 'token'),
   };
 }
 
 function recordUse(
   context: HandlerContext<LlmConfig>,
-  { provider, reference, messages }: ModelCall,
+  { provider, reference, price, promptHash }: ModelCall,
   { usage, finish }: ModelAnswer,
   latencyMs: number,
 ): void {
+  const { tokens_in, tokens_out, tokens_cached = 0 } = usage;
+  const used = { tokens_in, tokens_out, tokens_cached, cost_usd: costOf(usage, price) };
   context.usage({
-    ...usage,
+    ...used,
     model: reference,
     provider: provider.name,
     latency_ms: Math.round(latencyMs),
-    prompt_hash: createHash('sha256').update(JSON.stringify(messages)).digest('hex'),
+    prompt_hash: promptHash,
     finish,
+    models: { [reference]: { calls: 1, ...used } },
   });
 }

@@ -5,7 +5,13 @@ import { ERROR_CODES, type ErrorCode } from '../../base/error-codes.ts';
 import { RelayError } from '../../base/errors.ts';
 import { PAYLOAD_BYTES_MAX } from '../../engine/payload.ts';
 import { type BlobStore, getBytes } from '../../stores/blob-store.ts';
-import type { Heartbeat, HeartbeatAnswer, Settlement, SettlementResult } from '../../worker/work-source.ts';
+import type {
+  Heartbeat,
+  HeartbeatAnswer,
+  SentArtifact,
+  Settlement,
+  SettlementResult,
+} from '../../worker/work-source.ts';
 import type { ServeRoutes, ServerContext } from '../context.ts';
 
 export const serveWorkers: ServeRoutes = (serve, context) => {
@@ -143,7 +149,9 @@ async function readSettlement(wire: WireSettlement, context: ServerContext): Pro
     case 'fail': {
       const { retry_after_ms, ...rest } = wire.failure;
       const wait = retry_after_ms === undefined ? {} : { retryAfterMs: retry_after_ms };
-      return { ...wire, failure: { ...rest, ...wait, message: redact(rest.message) } };
+      const { artifacts, ...sent } = wire;
+      const failure = { ...rest, ...wait, message: redact(rest.message) };
+      return { ...sent, failure, ...(await readFiles(artifacts, context)) };
     }
     case 'pause':
       if (wire.question.timeout !== undefined && parseDuration(wire.question.timeout) === null)
@@ -156,23 +164,34 @@ async function readSettlement(wire: WireSettlement, context: ServerContext): Pro
 
 async function readCompletion(
   wire: Extract<WireSettlement, { kind: 'complete' }>,
-  { engine }: ServerContext,
+  server: ServerContext,
 ): Promise<Settlement> {
-  const { blobs } = engine.context;
+  const { blobs } = server.engine.context;
   const { output_sha256, artifacts, output, lease_id, usage, enqueue, context } = wire;
   const stored = output_sha256 === undefined ? null : await readOutput(output_sha256, blobs);
-  const files = await Promise.all(
-    (artifacts ?? []).map(async (artifact) => ({ ...artifact, bytes: await sizeOf(artifact.sha256, blobs) })),
-  );
   return {
     kind: 'complete',
     lease_id,
     output: stored === null ? (output ?? null) : stored.value,
     ...(usage === undefined ? {} : { usage }),
-    ...(artifacts === undefined ? {} : { artifacts: files }),
+    ...(await readFiles(artifacts, server)),
     ...(enqueue === undefined ? {} : { enqueue }),
     ...(context === undefined ? {} : { context }),
   };
+}
+
+/** Files that were sent ahead. */
+async function readFiles(
+  artifacts: Extract<WireSettlement, { kind: 'complete' }>['artifacts'],
+  { engine }: ServerContext,
+): Promise<{ artifacts?: readonly SentArtifact[] }> {
+  if (artifacts === undefined) return {};
+  const { blobs } = engine.context;
+  const sized = artifacts.map(async (artifact) => ({
+    ...artifact,
+    bytes: await sizeOf(artifact.sha256, blobs),
+  }));
+  return { artifacts: await Promise.all(sized) };
 }
 
 async function sizeOf(ref: string, blobs: BlobStore): Promise<number> {

@@ -1,5 +1,5 @@
 /** What `fetch` throws, by what went wrong underneath: the code is in a cause, or in the errors of an AggregateError. */
-import { AttemptFailure } from '../../domain/attempt-failure.ts';
+import { AttemptFailure } from './attempt-failure.ts';
 
 const DEPTH_MAX = 8;
 

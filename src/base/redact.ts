@@ -5,14 +5,16 @@ const SECRET_CHARS_MIN = 8;
 
 /** A function that replaces every known secret by `***`. Values may become known while it is in use. */
 export function createRedactor(values: () => Iterable<string>): (text: string) => string {
-  return (text) => {
-    let masked = text;
-    for (const value of values()) {
-      if (value.length >= SECRET_CHARS_MIN && masked.includes(value))
-        masked = masked.replaceAll(value, '***');
-    }
-    return masked;
-  };
+  return (text) => maskValues(text, values());
+}
+
+/** The text with `***` in place of these values. */
+export function maskValues(text: string, values: Iterable<string>): string {
+  let masked = text;
+  for (const value of values) {
+    if (value.length >= SECRET_CHARS_MIN && masked.includes(value)) masked = masked.replaceAll(value, '***');
+  }
+  return masked;
 }
 
 /** The same for every text inside a value. */
