@@ -6,14 +6,18 @@ import type { ArtifactRow } from '../stores/rows.ts';
 /** Content beyond this goes to the blob store. */
 const INLINE_BYTES_MAX = 256 * 1024;
 /** The largest output or file of a task. */
-const PAYLOAD_BYTES_MAX = 64 * 1024 * 1024;
+export const PAYLOAD_BYTES_MAX = 64 * 1024 * 1024;
 
 /** The content columns of an artifact. */
 export type StoredPayload = Pick<ArtifactRow, 'content_type' | 'bytes' | 'inline' | 'blob_ref'>;
 
 /** Stores a JSON value. JSON.stringify escapes NUL and lone surrogates, so every store can hold the text. */
 export async function storeJson(value: unknown, blobs: BlobStore): Promise<StoredPayload> {
-  const text = JSON.stringify(value ?? null);
+  return storeText(JSON.stringify(value ?? null), blobs);
+}
+
+/** Stores text that is JSON already. */
+export async function storeText(text: string, blobs: BlobStore): Promise<StoredPayload> {
   return inlineText(text) ?? storeBytes(Buffer.from(text), 'application/json', blobs);
 }
 
