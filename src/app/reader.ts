@@ -4,7 +4,7 @@ import { didYouMean } from '../base/suggest.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { RunRow, TaskRow, WorkflowRow } from '../stores/rows.ts';
 import type { Tx } from '../stores/store.ts';
-import type { GraphView, Page, Paging, RelayApi, RunView, TaskView } from './api.ts';
+import type { GraphView, Page, Paging, RelayApi, RunView, TaskFilter, TaskView } from './api.ts';
 import * as views from './views.ts';
 
 /** Items of a page when the caller does not say, and at most. */
@@ -89,16 +89,33 @@ export class Reader {
     return page(rows, limit, (run) => run.key, views.runSummary);
   }
 
-  async tasksOf(run_id: string, filter: Paging & { task_id?: string | undefined }): Promise<Page<TaskView>> {
+  async tasksOf(run_id: string, filter: TaskFilter): Promise<Page<TaskView>> {
     const { limit, after } = paging(filter);
     return this.#store.read(async (tx) => {
       const run = await findRun(tx, run_id);
       const rows =
         filter.task_id === undefined
           ? await tx.tasks.ofRun(run.key, { after, limit: limit + 1 })
-          : (await tx.tasks.byTaskIds(run.key, [filter.task_id])).filter((row) => row.key > after);
+          : await this.#ofTask(tx, run, { ...filter, after, limit: limit + 1 });
       return this.#taskPage(tx, rows, limit);
     });
+  }
+
+  /** A task, and behind it its items when it is a map: they were made in the order of their keys. */
+  async #ofTask(
+    tx: Tx,
+    run: RunRow,
+    { task_id = '', map_index, after, limit }: TaskFilter & { after: number; limit: number },
+  ): Promise<TaskRow[]> {
+    const [node] = await tx.tasks.byTaskIds(run.key, [task_id]);
+    if (node === undefined) return [];
+    if (map_index !== undefined) {
+      const rows = await tx.tasks.items(node, { from: map_index, limit: 1 });
+      return rows.filter((row) => row.map_index === map_index && row.key > after);
+    }
+    const [last] = after <= node.key ? [] : await tx.tasks.byKeys([after]);
+    const items = await tx.tasks.items(node, { from: (last?.map_index ?? -1) + 1, limit });
+    return [...(node.key > after ? [node] : []), ...items].slice(0, limit);
   }
 
   async task(id: string): Promise<TaskView> {

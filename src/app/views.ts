@@ -76,6 +76,7 @@ export function taskView(
     run_id,
     task_id: task.task_id,
     map_index: task.map_index,
+    items: itemCounts(task),
     status: task.status,
     reason: task.reason,
     waiting_for: task.waiting_for,
@@ -91,6 +92,19 @@ export function taskView(
     finished_at: isoOrNull(task.finished_at),
     usage: parse<Usage>(task.usage),
   };
+}
+
+/** How far a map is. One that is run again and waits for its parents has done nothing yet. */
+function itemCounts({
+  map_size,
+  status,
+  started_at,
+  deps_remaining,
+  map_failed,
+}: TaskRow): TaskView['items'] {
+  if (map_size === null) return null;
+  if (status === 'PENDING' && started_at === null) return { total: map_size, done: 0, failed: 0 };
+  return { total: map_size, done: map_size - deps_remaining, failed: map_failed };
 }
 
 /** What a task asks; it must be asking. */

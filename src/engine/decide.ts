@@ -65,7 +65,7 @@ export function evaluate(
     if (planned.task.gate !== undefined && state.decided !== 'passed')
       return askGate(planned, withoutSecrets(scope), state.now);
     if (planned.list !== null && !state.isItem)
-      return listItems(planned, planned.list.render(withoutSecrets(scope)), state.itemsMax);
+      return listItems(planned, planned.list.render(scope), state.itemsMax);
     if (planned.settledBy === 'person') return askApproval(planned, withoutSecrets(scope), state.now);
     if (planned.settledBy === 'timer') return waitFor(planned, scope, state.now);
     return { kind: 'go' };
@@ -88,7 +88,7 @@ function listItems({ task }: PlannedTask, items: unknown, itemsMax: number): Ver
   return { kind: 'list', items, slots: task.max_parallel ?? null };
 }
 
-/** What a person is asked, and the list of a map, are stored and shown. */
+/** What a person is asked is stored and shown. */
 function withoutSecrets(scope: Scope): Scope {
   const names = Object.keys((scope.secrets ?? {}) as object);
   return { ...scope, secrets: Object.fromEntries(names.map((name) => [name, '***'])) };

@@ -28,6 +28,7 @@ export function renderTask(
     field('waits for', task.waiting_for === null ? null : `${waitingText(task.waiting_for)}${later}`),
     field('started', task.started_at),
     field('took', task.started_at === null ? null : betweenText(task.started_at, task.finished_at, now)),
+    field('items', task.items === null ? null : itemsText(task.items)),
     field('progress', task.progress === null ? null : `${Math.round(task.progress * 100)}%`),
     field('message', task.message),
     task.question === null ? '' : `\nAsks:\n${indent(manyLines(task.question.message), 2)}\n`,
@@ -38,6 +39,11 @@ export function renderTask(
       : `\nOutput: large; relay tasks artifacts ${task.task_run_id} --raw output\n`,
     attempts.length === 0 ? '' : `\nAttempts:\n${indent(renderAttempts(attempts, drawing), 2)}`,
   ].join('');
+}
+
+function itemsText({ total, done, failed }: NonNullable<TaskView['items']>): string {
+  const [all, ended, bad] = [total, done, failed].map((count) => count.toLocaleString('en'));
+  return `${ended} of ${all} done, ${bad} failed`;
 }
 
 function renderAttempts(attempts: readonly AttemptView[], drawing: Drawing): string {
