@@ -24,6 +24,7 @@ describe('a setting', () => {
       data: '.relay',
       broker: 'none',
       log: 'warn',
+      map_items_max: 100_000,
       definition_limits: { tasks_max: 10_000, task_config_bytes_max: 65_536, file_bytes_max: 8_388_608 },
     });
     expect(new Set(Object.values(origins))).toEqual(new Set(['default']));

@@ -31,6 +31,8 @@ export interface LocalOptions {
   readonly leaseMs?: number;
   /** How long terminal runs are kept; by default for ever. */
   readonly retentionMs?: number | undefined;
+  /** The longest list that `for_each` may give. */
+  readonly itemsMax?: number | undefined;
 }
 
 /** What a worker is started with. */
@@ -87,6 +89,7 @@ export class LocalRelay {
       env: (name) => options.env[name],
       ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
       retentionMs: options.retentionMs,
+      itemsMax: options.itemsMax,
     });
     this.api = createLocalApi(this.engine, { by: options.by });
   }

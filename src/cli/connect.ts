@@ -66,6 +66,7 @@ export async function openLocal(
     writeLog: (line) => io.err.write(line),
     by: io.env.USER ?? io.env.LOGNAME ?? 'cli',
     handlers,
+    itemsMax: config.map_items_max,
     retentionMs: config.retention === undefined ? undefined : (parseDuration(config.retention) ?? undefined),
   });
 }

@@ -139,7 +139,11 @@ export function endMap(work: Work, map: TaskRow, end: MapEnd): void {
     map.error = JSON.stringify(end.failure);
     const { class: failureClass, code, message } = end.failure;
     const error = { class: failureClass, code, message: message.slice(0, 500) };
-    work.move(map, 'FAILED', withCounts(map, { event: 'task.failed', reason: 'terminal', data: { error } }));
+    work.move(
+      map,
+      'FAILED',
+      withCounts(map, { event: 'task.failed', reason: 'items_failed', data: { error } }),
+    );
   } else work.move(map, 'CANCELLED', withCounts(map, { event: 'task.cancelled', reason: 'items_cancelled' }));
 }
 

@@ -71,8 +71,8 @@ export function planTask(
   };
 }
 
-/** A text is one expression, with or without braces; a list may hold templates. */
-function compileList(list: Task['for_each']): PlannedTask['list'] {
+/** `for_each`: a text is one expression, with or without braces; a list may hold templates. */
+export function compileList(list: Task['for_each']): PlannedTask['list'] {
   if (list === undefined) return null;
   return typeof list === 'string' ? compileExpression(list) : compileValue(list);
 }

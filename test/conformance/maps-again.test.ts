@@ -72,7 +72,7 @@ conformance('maps again', (open) => {
     await expectSound(h, run);
     await h.idle();
     const statuses = await h.statuses(run);
-    expect(statuses).toMatchObject({ map: 'FAILED terminal', below: 'SKIPPED upstream_failed' });
+    expect(statuses).toMatchObject({ map: 'FAILED items_failed', below: 'SKIPPED upstream_failed' });
     expect(Object.keys(statuses)).not.toContain('map[4]');
     expect((await h.run(run)).status).toBe('FAILED');
     await expectSound(h, run);
@@ -195,7 +195,10 @@ conformance('maps again', (open) => {
     expect(await h.engine.replayTask((await item(h, run, 1)).id, BY)).toBe(2);
     await expectSound(h, run);
     expect(await work(h)).toEqual([1]);
-    expect(await h.statuses(run)).toMatchObject({ map: 'FAILED terminal', below: 'SKIPPED upstream_failed' });
+    expect(await h.statuses(run)).toMatchObject({
+      map: 'FAILED items_failed',
+      below: 'SKIPPED upstream_failed',
+    });
     await h.engine.replayTask((await item(h, run, 3)).id, BY);
     expect(await work(h)).toEqual([3]);
     expect(await h.output(run, 'map')).toEqual(['a', 'b', 'c', 'd', 'e']);

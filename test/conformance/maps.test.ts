@@ -90,7 +90,7 @@ conformance('maps', (open) => {
     await h.idle();
     await h.fail(await itemLease(h, 1), HOPELESS);
     expect(await h.statuses(run)).toEqual({
-      map: 'FAILED terminal',
+      map: 'FAILED items_failed',
       'map[0]': 'CANCELLED run_stopped',
       'map[1]': 'FAILED terminal',
       'map[2]': 'CANCELLED run_stopped',
@@ -117,7 +117,10 @@ conformance('maps', (open) => {
     await h.complete(leases[0] as never);
     await h.fail(leases[2] as never, HOPELESS);
     await h.idle();
-    expect(await h.statuses(run)).toMatchObject({ map: 'FAILED terminal', below: 'SKIPPED upstream_failed' });
+    expect(await h.statuses(run)).toMatchObject({
+      map: 'FAILED items_failed',
+      below: 'SKIPPED upstream_failed',
+    });
     expect(JSON.parse((await h.task(run, 'map')).error ?? '')).toMatchObject({
       message: '2 of 3 items failed: item 1: no use',
     });

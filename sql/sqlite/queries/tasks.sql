@@ -136,10 +136,11 @@ from (
 );
 
 -- name: tasks.dead
+-- Of a map whose items have failed, the items are dead and not the map.
 select json_group_array(:task_row:) as list
 from (
   select * from task_runs
-  where status = 'FAILED' and reason <> 'purged' and key > ?1 and (?2 is null or run_key = ?2)
+  where status = 'FAILED' and reason not in ('purged', 'items_failed') and key > ?1 and (?2 is null or run_key = ?2)
   order by key
   limit ?3
 );

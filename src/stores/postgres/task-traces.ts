@@ -25,7 +25,8 @@ const MARKS: Readonly<Record<string, (list: List) => boolean>> = {
   ready: (list) => list[STATUS] === 'READY' && list[MAP_SLOTS] !== 0,
   held: (list) => list[STATUS] === 'READY' && list[MAP_SLOTS] === 0,
   asking: (list) => list[QUESTION_ID] !== null,
-  dead: (list) => list[STATUS] === 'FAILED' && list[REASON] !== 'purged',
+  // Of a map whose items have failed, the items are dead and not the map.
+  dead: (list) => list[STATUS] === 'FAILED' && list[REASON] !== 'purged' && list[REASON] !== 'items_failed',
 };
 const MARK_NAMES = Object.keys(MARKS);
 
