@@ -72,6 +72,7 @@ function isWorthALine({ event }: TaskChange): boolean {
 function itemsText(items: TaskChange['task']['items']): string {
   if (items === null) return '';
   const { total, done, failed } = items;
+  if (done === 0) return `${total.toLocaleString('en')} items`;
   const bad = failed === 0 ? '' : `, ${failed.toLocaleString('en')} failed`;
   return `${done.toLocaleString('en')} of ${total.toLocaleString('en')} items${bad}`;
 }
