@@ -157,9 +157,9 @@ export function parseArtifactId(id: string): [task_key: number, attempt: number,
 
 /** A committed change. */
 export function eventView(row: EventRow): EventView {
-  const { type, run_id, task_run_id, task_id } = row;
+  const { type, run_id, task_run_id, task_id, map_index } = row;
   const data = JSON.parse(row.data) as Record<string, unknown>;
-  return { cursor: row.cursor, type, at: iso(row.at), run_id, task_run_id, task_id, data };
+  return { cursor: row.cursor, type, at: iso(row.at), run_id, task_run_id, task_id, map_index, data };
 }
 
 /** A workflow version. */

@@ -155,6 +155,8 @@ export interface EventRow {
   readonly run_id: string | null;
   readonly task_run_id: string | null;
   readonly task_id: string | null;
+  /** The place in the list, of an item of a map. */
+  readonly map_index: number | null;
   readonly type: string;
   readonly at: number;
   readonly data: string;

@@ -169,9 +169,7 @@ conformance('maps', (open) => {
     await h.idle();
     expect((await h.run(run)).status).toBe('SUCCESS');
     expect(
-      (await h.eventsOf(run, 'map'))
-        .filter(({ data }) => data.map_index === undefined)
-        .map(({ type }) => type),
+      (await h.eventsOf(run, 'map')).filter(({ map_index }) => map_index === null).map(({ type }) => type),
     ).toEqual(['task.blocked', 'task.approved', 'task.expanded', 'task.completed']);
     await expectSound(h, run);
   });
@@ -367,7 +365,7 @@ conformance('maps', (open) => {
       [4, 4, 5],
     ]);
     const completed = await h.events(run, 'task.completed');
-    expect(completed.map(({ data }) => data.map_index)).toEqual([0, 1, 2, 3, 4, undefined]);
+    expect(completed.map(({ map_index }) => map_index)).toEqual([0, 1, 2, 3, 4, null]);
     expect(completed.at(-1)?.data.items).toEqual({ total: 5, succeeded: 5, failed: 0 });
   });
 

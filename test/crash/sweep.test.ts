@@ -44,7 +44,7 @@ describe.each(STORES)('crash sweep on $name', (kind) => {
       }
     }
     expect.fail('the scenario has no end');
-  }, 300_000);
+  }, 600_000);
 });
 
 /** The scenario; true when it went through without a crash. */

@@ -37,15 +37,15 @@ export class PlainLines implements RunView {
 
   #line({ task, event }: TaskChange): string {
     const colors = colorsFor(this.#io.out, this.#io.env);
-    const { to, attempt, error, map_index, reason } = event.data as {
+    const { map_index } = event;
+    const { to, attempt, error, reason } = event.data as {
       to: TaskChange['task']['status'];
-      map_index?: number;
       reason?: string;
       attempt?: number;
       error?: { message?: string };
     };
     const isAgain = event.type === 'task.retry_scheduled';
-    const isItem = map_index !== undefined;
+    const isItem = map_index !== null;
     const isMap = !isItem && task.items !== null;
     const hasSpan = !isItem && task.finishedAt !== null && task.startedAt !== null;
     const extra = [
@@ -62,8 +62,8 @@ export class PlainLines implements RunView {
 
 /** A long list would bury everything else: of items only what somebody may want to act on, of their making only the first word. */
 function isWorthALine({ event }: TaskChange): boolean {
-  const { to, map_index, first } = event.data as { to?: string; map_index?: number; first?: number };
-  if (map_index === undefined) return event.type !== 'task.expanded' || first === 0;
+  const { to, first } = event.data as { to?: string; first?: number };
+  if (event.map_index === null) return event.type !== 'task.expanded' || first === 0;
   return (
     to === 'FAILED' || to === 'BLOCKED' || to === 'WAITING_INPUT' || event.type === 'task.retry_scheduled'
   );

@@ -80,7 +80,7 @@ export class RunProgress {
       this.#applyToRun(event);
       return null;
     }
-    if (typeof event.data.map_index === 'number') return this.#applyToItem(event, event.task_id);
+    if (event.map_index !== null) return this.#applyToItem(event, event.task_id);
     const task = this.#taskOf(event.task_id, event.task_run_id);
     const { to, attempt, reason } = event.data as { to?: TaskStatus; attempt?: number; reason?: string };
     if (to === undefined) return null;

@@ -34,7 +34,7 @@ async function progressOf(tasks: Readonly<Record<string, readonly string[]>>): P
 let seq = 0;
 function event(task_id: string, to: string, data: Readonly<Record<string, unknown>> = {}, at = 0): EventView {
   const cursor = String(++seq);
-  const place = { run_id: RUN.id, task_run_id: `run of ${task_id}`, task_id };
+  const place = { run_id: RUN.id, task_run_id: `run of ${task_id}`, task_id, map_index: null };
   return { cursor, type: 'task.x', at: new Date(START + at).toISOString(), ...place, data: { to, ...data } };
 }
 
