@@ -167,11 +167,12 @@ export class Reader {
 
   /** The tasks of a run by name. */
   async taskIds(run_id: string): Promise<ReadonlySet<string>> {
-    return new Set((await this.#allTasks(run_id)).map((task) => task.task_id));
+    return new Set((await this.#nodes(run_id)).map((task) => task.task_id));
   }
 
+  /** Items are no nodes of the graph: the map they belong to is. */
   async graph(run_id: string): Promise<GraphView> {
-    const tasks = await this.#allTasks(run_id);
+    const tasks = await this.#nodes(run_id);
     const idOf = new Map(tasks.map(({ key, id }) => [key, id]));
     const edges = await this.#store.read((tx) => tx.tasks.parentsOf([...idOf.keys()]));
     return {
@@ -188,12 +189,12 @@ export class Reader {
     };
   }
 
-  async #allTasks(run_id: string): Promise<TaskRow[]> {
+  async #nodes(run_id: string): Promise<TaskRow[]> {
     return this.#store.read(async (tx) => {
       const run = await findRun(tx, run_id);
       const tasks: TaskRow[] = [];
       for (let after = 0; ; after = tasks.at(-1)?.key ?? 0) {
-        const rows = await tx.tasks.ofRun(run.key, { after, limit: PAGE_MAX });
+        const rows = await tx.tasks.nodesOf(run.key, { after, limit: PAGE_MAX });
         tasks.push(...rows);
         if (rows.length < PAGE_MAX) return tasks;
       }
@@ -225,6 +226,7 @@ export class Reader {
             run_id: run?.id ?? '',
             task_run_id: task.id,
             task_id: task.task_id,
+            map_index: task.map_index,
             workflow_name: run?.workflow_name ?? null,
           };
         },

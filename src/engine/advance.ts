@@ -198,9 +198,16 @@ export async function stopRun(work: Work, run: RunRow): Promise<void> {
   run.stopping = 1;
   work.changeRun(run);
   // Children that an unlock has still to skip are descendants of the failure: they come before the sweep.
-  const position = run.n_cursors > 0 ? 0 : await cancelChunk(work, run, 0);
+  const position = (await isUnlocking(work, run)) ? 0 : await cancelChunk(work, run, 0);
   if (position !== null)
     work.addCursor({ kind: 'stop', run_key: run.key, subject: run.key, position, data: null });
+}
+
+/** Whether tasks of a run have still to be told of an end; cursors of this very work are not in the store yet. */
+async function isUnlocking(work: Work, run: RunRow): Promise<boolean> {
+  if (run.n_cursors === 0) return false;
+  const stored = await work.tx.cursors.ofRun(run.key);
+  return stored.length < run.n_cursors || stored.some(({ kind }) => kind === 'unlock');
 }
 
 /** Why the tasks of a stopped run are cancelled. */

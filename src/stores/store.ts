@@ -145,7 +145,7 @@ export interface Tx {
   };
   readonly cursors: {
     add(rows: readonly Omit<CursorRow, 'key'>[]): Promise<void>;
-    /** Unlocks before stops and cancels, then oldest first. */
+    /** Unlocks before stops and cancels before expansions, then oldest first; expansions take turns. */
     first(limit: number): Promise<CursorRow[]>;
     ofRun(run_key: number): Promise<CursorRow[]>;
     move(key: number, position: number): Promise<void>;

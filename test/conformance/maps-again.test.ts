@@ -268,8 +268,8 @@ conformance('maps again', (open) => {
     await h.engine.cancelTask((await h.task(run, 'one')).id);
     await expectSound(h, run);
     await h.idle();
-    const two = (await h.tasks(run)).filter(({ task_id, map_index }) => task_id === 'two' && map_index === 3);
-    await h.engine.cancelTask(two[0]?.id ?? '');
+    const two = (await h.tasks(run)).find(({ task_id, map_index }) => task_id === 'two' && map_index === 3);
+    await h.engine.cancelTask(two?.id ?? '');
     await work(h);
     expect(await h.statuses(run)).toMatchObject({
       one: 'CANCELLED cancelled',

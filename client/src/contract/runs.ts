@@ -265,6 +265,7 @@ export const approvalRoutes = {
         run_id: id,
         task_run_id: id,
         task_id: z.string(),
+        map_index: z.int().nullable(),
         workflow_name: z.string().nullable(),
       }),
     ),

@@ -24,7 +24,7 @@ export interface TaskProgress {
 }
 
 /** The items of a map, counted. */
-export interface ItemProgress {
+interface ItemProgress {
   total: number;
   done: number;
   failed: number;

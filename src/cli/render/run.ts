@@ -112,7 +112,7 @@ function nextCommands(
     const logs =
       failed === undefined
         ? []
-        : [[`relay tasks logs ${id} ${argument(taskName(failed))}`, 'what it said'] as const];
+        : [[`relay tasks logs ${id} ${taskArgument(failed)}`, 'what it said'] as const];
     return [...logs, [`relay runs retry ${id} --follow`, 'run what did not succeed again']];
   }
   if (about.isInterrupted) return [[`relay resume ${id}`, 'carry on']];
@@ -121,11 +121,13 @@ function nextCommands(
       [`relay runs resume ${id}`, 'end the pause'],
       [`relay resume ${id}`, 'carry on'],
     ];
-  const answers = about.questions.flatMap(({ task_id, schema }) => {
+  const answers = about.questions.flatMap((question) => {
+    const { schema } = question;
+    const task = taskArgument(question);
     const form = schema === null ? '' : " --answer '{…}'";
     return [
-      [`relay approvals approve ${id} ${task_id}${form}`, 'say yes'] as const,
-      [`relay approvals reject ${id} ${task_id} --reason …`, 'say no'] as const,
+      [`relay approvals approve ${id} ${task}${form}`, 'say yes'] as const,
+      [`relay approvals reject ${id} ${task} --reason …`, 'say no'] as const,
     ];
   });
   return [...answers, [`relay resume ${id}`, 'then carry on']];
@@ -179,9 +181,10 @@ function renderTaskTable(tasks: readonly TaskView[], drawing: Drawing): string {
   );
 }
 
-/** As it can be typed into a shell. */
-function argument(text: string): string {
-  return /[^\w.-]/.test(text) ? `'${text}'` : text;
+/** The name of a task as it can be typed into a shell. */
+export function taskArgument(task: Pick<TaskView, 'task_id' | 'map_index'>): string {
+  const name = taskName(task);
+  return task.map_index === null ? name : `'${name}'`;
 }
 
 /** The name of a task, with its place in a list when it has one. */
