@@ -76,6 +76,32 @@ describe('the live picture', () => {
     ]);
   });
 
+  // SPEC S4.9
+  it('shows a map as one line with a bar over its items', async () => {
+    const progress = await progressOf({ map: [], next: ['map'] });
+    const item = (index: number, to: string): EventView => ({
+      ...event('map', to, {}, 1_000),
+      task_run_id: `item ${index}`,
+      map_index: index,
+    });
+    progress.apply({ ...event('map', 'PENDING', { total: 4 }, 1_000), type: 'task.expanded' });
+    for (const index of [0, 1, 2, 3]) progress.apply(item(index, 'QUEUED'));
+    for (const index of [0, 1, 2]) progress.apply(item(index, 'RUNNING'));
+    progress.apply(item(0, 'SUCCESS'));
+    progress.apply(item(1, 'FAILED'));
+    expect(draw(progress).map((line) => line.trimEnd())).toEqual([
+      'brief  0199-run',
+      '  5.0s · 1 done · 1 running · 1 failed · 3 to come',
+      '  ⠋ map   4.0s    ████████░░░░░░░░ 50%  2 of 4 items · 1 running · 1 failed',
+      '  · next',
+      'Ctrl-C cancels',
+    ]);
+    progress.apply(item(2, 'SUCCESS'));
+    progress.apply(item(3, 'SUCCESS'));
+    progress.apply(event('map', 'SUCCESS', { attempt: 1 }, 3_000));
+    expect(draw(progress)[2]).toBe('  ✓ map   2.0s     4 of 4 items · 1 failed');
+  });
+
   it('folds what is done and what is to come when the terminal is small', async () => {
     const ids = Array.from({ length: 100 }, (_, index) => `t${index}`);
     const progress = await progressOf(Object.fromEntries(ids.map((id) => [id, []])));
