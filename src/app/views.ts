@@ -94,16 +94,10 @@ export function taskView(
   };
 }
 
-/** How far a map is. One that is run again and waits for its parents has done nothing yet. */
-function itemCounts({
-  map_size,
-  status,
-  started_at,
-  deps_remaining,
-  map_failed,
-}: TaskRow): TaskView['items'] {
+/** How far a map is. One that has a list from before and has not come to its items again has done nothing yet. */
+function itemCounts({ map_size, started_at, deps_remaining, map_failed }: TaskRow): TaskView['items'] {
   if (map_size === null) return null;
-  if (status === 'PENDING' && started_at === null) return { total: map_size, done: 0, failed: 0 };
+  if (started_at === null) return { total: map_size, done: 0, failed: 0 };
   return { total: map_size, done: map_size - deps_remaining, failed: map_failed };
 }
 

@@ -46,7 +46,7 @@ export async function continueExpansion(
   }
   work.note(map, { event: 'task.expanded', data: { first, last: end - 1, total: size } });
   for (const item of known) if ((item.map_index ?? 0) < end) wake(work, map, item);
-  for (const item of fresh) begin(work, map, item);
+  for (const item of fresh) beginItem(work, map, item);
   return end < size ? end : null;
 }
 
@@ -74,10 +74,11 @@ function wake(work: Work, map: TaskRow, item: TaskRow): void {
   if (!isTerminal(item.status)) return;
   const isNewList = item.generation !== map.generation;
   resetTask(work, item, { attempts: true, gate: isNewList, generation: isNewList });
-  begin(work, map, item);
+  beginItem(work, map, item);
 }
 
-function begin(work: Work, map: TaskRow, item: TaskRow): void {
+/** An item that is PENDING moves on; nothing but its own handler is left to decide about it. */
+export function beginItem(work: Work, map: TaskRow, item: TaskRow): void {
   item.generation = map.generation;
   // `if` and the gate were decided for the map, before there were items.
   item.gate = 'passed';

@@ -62,8 +62,8 @@ export function recountItems(work: Work, map: TaskRow, items: readonly TaskRow[]
   for (const item of items) countItem(work, item);
   work.change(map);
   const { run_key, key: subject } = map;
-  if (map.deps_remaining > 0)
-    work.addCursor({ kind: 'expand', run_key, subject, position: items.length, data: null });
+  if (map.deps_remaining === 0) map.undecided = 1;
+  else work.addCursor({ kind: 'expand', run_key, subject, position: items.length, data: null });
 }
 
 /** Items of earlier lists, and unfinished ones of a map that has ended, are ended behind a cursor. */

@@ -3,6 +3,7 @@ import { RelayError } from '../base/errors.ts';
 import { isTerminal } from '../domain/states.ts';
 import type { RunRow, TaskRow } from '../stores/rows.ts';
 import { advance, badEnd, becomeEligible } from './advance.ts';
+import { beginItem } from './expand.ts';
 import { awaitItem, isExpanded, retireItems } from './map-row.ts';
 import { resetTask } from './reset-task.ts';
 import type { Work } from './work.ts';
@@ -94,7 +95,7 @@ async function replayItem(work: Work, item: TaskRow, what: Parameters<typeof res
   awaitItem(work, map);
   work.changeRun(run);
   await holdWaiting(work, [map]);
-  becomeEligible(work, item, false);
+  beginItem(work, map, item);
   await reconnect(work, below);
   return 1 + below.length;
 }

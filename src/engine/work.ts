@@ -89,13 +89,13 @@ export class Work {
 
   /** Takes rows that a query returned into the work, items with their maps; rows known already win over what was read. */
   async adopt(rows: readonly TaskRow[]): Promise<TaskRow[]> {
-    const maps = new Set<number>();
+    const maps: number[] = [];
     for (const row of rows) {
       if (!this.#tasks.has(row.key)) this.#tasks.set(row.key, row);
-      if (row.map_key !== null) maps.add(row.map_key);
+      if (row.map_key !== null && !this.#tasks.has(row.map_key)) maps.push(row.map_key);
     }
     await this.runs(rows.map((row) => row.run_key));
-    if (maps.size > 0) await this.tasks(maps);
+    if (maps.length > 0) await this.tasks(maps);
     return rows.map((row) => this.#tasks.get(row.key) ?? row);
   }
 
@@ -379,7 +379,7 @@ export class Work {
   #enter(task: TaskRow, run: RunRow): void {
     this.#changed.add(task);
     if (task.status === 'READY') run.n_ready += this.#takeSlot(task) ? 1 : 0;
-    else if (!KEEPS_SLOT.has(task.status)) this.#giveSlot(task);
+    else if (task.map_key !== null && !KEEPS_SLOT.has(task.status)) this.#giveSlot(task);
     if (task.status === 'BLOCKED' || task.status === 'WAITING_INPUT') task.waiting_for = 'person';
     else if (task.status === 'PENDING') task.waiting_for = 'dependency';
     else if (isTerminal(task.status)) {
@@ -401,12 +401,15 @@ export class Work {
   }
 
   #giveSlot(task: TaskRow): void {
-    if (task.map_key === null || task.map_slots !== 1) return;
-    const map = this.mapOf(task);
-    map.map_slots = (map.map_slots ?? 0) + 1;
-    task.map_slots = 0;
-    this.#changed.add(map).add(task);
-    this.freedMaps.add(map);
+    if (task.map_key === null || task.map_slots === null) return;
+    if (task.map_slots === 1) {
+      const map = this.mapOf(task);
+      map.map_slots = (map.map_slots ?? 0) + 1;
+      this.#changed.add(map);
+      this.freedMaps.add(map);
+    }
+    task.map_slots = isTerminal(task.status) ? null : 0;
+    this.#changed.add(task);
   }
 
   #countLeft(counts: Map<number, number>, key: number): void {
@@ -481,12 +484,12 @@ const KEEPS_SLOT: ReadonlySet<TaskStatus> = new Set(['QUEUED', 'LEASED', 'RUNNIN
 
 /** Whether a task is an item of a map with `max_parallel` and holds none of its slots. */
 function isSlotless(task: TaskRow): boolean {
-  return task.map_slots === 0 && task.map_key !== null;
+  return task.map_key !== null && task.map_slots === 0;
 }
 
 /** Whether a READY task is an item that waits for a slot of its map. */
 export function isHeld(task: TaskRow): boolean {
-  return task.status === 'READY' && isSlotless(task);
+  return isSlotless(task) && task.status === 'READY';
 }
 
 function counterOf(task: TaskRow): Counter {

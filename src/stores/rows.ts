@@ -113,7 +113,7 @@ export interface TaskRow {
   map_size: number | null;
   /** Of a map: how many of its items are FAILED. */
   map_failed: number;
-  /** Of a map with `max_parallel`: slots that are free. Of one of its items: 1 when it holds a slot, 0 when not. Null elsewhere. */
+  /** Of a map with `max_parallel`: slots that are free. Of one of its items that is not over: 1 when it holds a slot, 0 when not. Null elsewhere. */
   map_slots: number | null;
 }
 

@@ -88,6 +88,9 @@ function checkSlots({ maxParallel }: Picture, map: TaskRow, items: readonly Task
       ? []
       : [`has ${map.map_slots} free and ${holders.length} taken slots of ${slots}`]),
     ...(atWork.length <= slots ? [] : [`has ${atWork.length} items at work with max_parallel ${slots}`]),
+    ...items
+      .filter((item) => TERMINAL.has(item.status) !== (item.map_slots === null))
+      .map((item) => `item ${item.map_index} is ${item.status} with slot ${item.map_slots}`),
     ...holders.filter(isWrong).map((item) => `item ${item.map_index} holds a slot as ${item.status}`),
     ...(map.status === 'PENDING' && waiting.length > 0 && (map.map_slots ?? 0) > 0
       ? [`has ${map.map_slots} free slots and ${waiting.length} items that wait for one`]

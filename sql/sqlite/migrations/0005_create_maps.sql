@@ -12,4 +12,5 @@ create unique index task_runs_items on task_runs (map_key, map_index) where map_
 -- Items that wait for a slot of their map do not stand in the way of tasks that wait for room in the run.
 drop index task_runs_ready;
 create index task_runs_ready on task_runs (run_key, priority desc, key) where status = 'READY' and map_slots is not 0;
-create index task_runs_held on task_runs (map_key, key) where status = 'READY' and map_slots = 0;
+-- Not by status, which changes with every move: the few items that wait elsewhere without a slot are passed over.
+create index task_runs_held on task_runs (map_key, key) where map_slots = 0;
