@@ -55,7 +55,9 @@ it(`a map of ${ITEMS} items survives ${MAP_KILLS} kills: every item once, all ou
     const run = await api.runs.get(summary?.id ?? '');
     expect(run).toMatchObject({ status: 'SUCCESS', outputs: { sum: (ITEMS * (ITEMS - 1)) / 2 } });
     expect(run.tasks[0]?.items).toEqual({ total: ITEMS, done: ITEMS, failed: 0 });
-    const completed = (await completedEvents(api)).flatMap(({ map_index }) => map_index ?? []);
+    const completed = (await completedEvents(api)).flatMap(({ task_id, map_index }) =>
+      task_id === 'map' ? (map_index ?? []) : [],
+    );
     expect(completed.toSorted((a, b) => a - b)).toEqual(Array.from({ length: ITEMS }, (_, index) => index));
     const { bytes } = await api.tasks.artifact(run.tasks[0]?.output_ref ?? '');
     expect(JSON.parse(new TextDecoder().decode(bytes))).toEqual(completed.toSorted((a, b) => a - b));
