@@ -77,7 +77,8 @@ export function evaluate(
 
 function listItems({ task }: PlannedTask, items: unknown, itemsMax: number): Verdict {
   if (!Array.isArray(items)) {
-    const found = items === null || items === undefined ? 'nothing' : `a ${typeof items}`;
+    const kind = typeof items === 'object' ? 'an object' : `a ${typeof items}`;
+    const found = items === null || items === undefined ? 'nothing' : kind;
     return failTemplate(`\`for_each\` gave ${found}, not a list`, 'give it a list, such as `tasks.x.output`');
   }
   if (items.length > itemsMax)

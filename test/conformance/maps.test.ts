@@ -67,15 +67,21 @@ conformance('maps', (open) => {
   it('what is not a list, or too long a list, fails the map and says so', async () => {
     const h = await open({ itemsMax: 2 });
     const run = await h.start(
-      { text: { for_each: "'abc'" }, none: { for_each: 'none' }, long: { for_each: [1, 2, 3] } },
+      {
+        text: { for_each: "'abc'" },
+        object: { for_each: '{"a": 1}' },
+        none: { for_each: 'none' },
+        long: { for_each: [1, 2, 3] },
+      },
       { on_failure: 'continue' },
     );
     await h.idle();
     const errors = await Promise.all(
-      ['text', 'none', 'long'].map(async (id) => (await h.task(run, id)).error),
+      ['text', 'object', 'none', 'long'].map(async (id) => (await h.task(run, id)).error),
     );
     expect(errors.map((error) => (JSON.parse(error ?? '') as { message: string }).message)).toEqual([
       '`for_each` gave a string, not a list',
+      '`for_each` gave an object, not a list',
       '`for_each` gave nothing, not a list',
       '`for_each` gave 3 items; at most 2 are allowed',
     ]);
@@ -336,6 +342,30 @@ conformance('maps', (open) => {
       ['errors', output_attempt, false],
     ]);
     await expectSound(h, run);
+  });
+
+  // SPEC S2.1
+  it('a list may be written, filtered, or put together from templates', async () => {
+    const h = await open();
+    const run = await h.start(
+      {
+        filtered: { for_each: '{{ inputs.n | select("odd") | map("string") }}' },
+        keys: { for_each: 'inputs.d.items()' },
+        written: { for_each: ['{{ inputs.n[0] }}', { n: '{{ inputs.n | length }}' }, 3] },
+      },
+      { defaults: { uses: 'transform', with: { value: '{{ item }}' } }, inputs: { n: {}, d: {} } },
+      { inputs: { n: [1, 2, 3], d: { a: 1, b: 2 } } },
+    );
+    await h.idle();
+    const leases = await h.claim(100);
+    for (const lease of leases) await h.complete(lease, lease.config.value);
+    await h.idle();
+    expect(await h.output(run, 'filtered')).toEqual(['1', '3']);
+    expect(await h.output(run, 'keys')).toEqual([
+      ['a', 1],
+      ['b', 2],
+    ]);
+    expect(await h.output(run, 'written')).toEqual([1, { n: 3 }, 3]);
   });
 
   // SPEC S2.4
