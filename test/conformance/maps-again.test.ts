@@ -222,6 +222,48 @@ conformance('maps again', (open) => {
     await expectSound(h, run);
   });
 
+  it('a parent that is replayed while a `when: done` map waits for its items is not counted among them', async () => {
+    const h = await open();
+    const run = await h.start(
+      { bad: {}, map: { ...LIST, needs: 'bad', when: 'done' } },
+      { ...INPUTS, on_failure: 'continue' },
+      ABCDE,
+    );
+    await h.fail(await h.claimOne('bad'), HOPELESS);
+    await h.idle();
+    const leases = await h.claim(10);
+    await h.engine.replayTask((await h.task(run, 'bad')).id, BY);
+    await h.complete(await h.claimOne('bad'));
+    await expectSound(h, run);
+    for (const lease of leases) {
+      expect(await h.statuses(run)).toMatchObject({ map: 'PENDING' });
+      await h.complete(lease, lease.config.value);
+      await expectSound(h, run);
+    }
+    await h.idle();
+    expect(await h.output(run, 'map')).toEqual(['a', 'b', 'c', 'd', 'e']);
+    expect((await h.run(run)).status).toBe('SUCCESS');
+  });
+
+  it('a task that was told of the end of a map waits for it again when an item is replayed', async () => {
+    const h = await open();
+    const run = await h.start(
+      { other: { priority: 1 }, map: LIST, join: { needs: ['map', 'other'], when: 'done' } },
+      { ...INPUTS, on_failure: 'continue' },
+      ABCDE,
+    );
+    const other = await h.claimOne('other');
+    await work(h, [1]);
+    expect(await h.statuses(run)).toMatchObject({ map: 'FAILED items_failed', join: 'PENDING' });
+    await h.engine.replayTask((await item(h, run, 1)).id, BY);
+    await expectSound(h, run);
+    await h.complete(other);
+    expect((await h.task(run, 'join')).status).toBe('PENDING');
+    await work(h);
+    expect((await h.run(run)).status).toBe('SUCCESS');
+    await expectSound(h, run);
+  });
+
   it('an item that a succeeded map has collected is replayed with everything that used its list', async () => {
     const h = await open();
     const run = await h.start(
