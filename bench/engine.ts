@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { systemClock } from '../src/base/clock.ts';
 import { createLogger } from '../src/base/logger.ts';
 import type { Workflow } from '../src/definition/workflow.ts';
@@ -61,7 +62,8 @@ function commitFloor(): { commit_floor_ms: number } {
   return { commit_floor_ms: median(times) };
 }
 
-async function withEngine(use: (bench: EngineBench) => Promise<void>): Promise<void> {
+/** An engine on a new store, for as long as it is used. */
+export async function withEngine(use: (bench: EngineBench) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'relay-bench-'));
   const path = join(folder, 'relay.db');
   const store = new SqliteStore({ path });
@@ -88,7 +90,7 @@ async function withEngine(use: (bench: EngineBench) => Promise<void>): Promise<v
 }
 
 /** Drives runs as fast as the engine hands them out. */
-class EngineBench {
+export class EngineBench {
   readonly #engine: Engine;
   readonly #source: EngineSource;
   readonly #path: string;
@@ -101,8 +103,10 @@ class EngineBench {
   }
 
   /** Starts runs and works them off; the rate counts from the start of the first to the end of the last. */
-  async run(workflows: readonly Workflow[]): Promise<{ rate: number; ticksMs: number[] }> {
-    const total = workflows.reduce((sum, workflow) => sum + Object.keys(workflow.tasks).length, 0);
+  async run(
+    workflows: readonly Workflow[],
+    total = workflows.reduce((sum, workflow) => sum + Object.keys(workflow.tasks).length, 0),
+  ): Promise<{ rate: number; ticksMs: number[] }> {
     const start = performance.now();
     await Promise.all(workflows.map((workflow) => this.#engine.startRun({ workflow }, { caller: 'bench' })));
     const ticksMs: number[] = [];
@@ -138,6 +142,15 @@ class EngineBench {
     return longest;
   }
 
+  /** The longest that the event loop stands still while a run goes from its start to its end, worked off by a worker. */
+  async longestBlock(workflow: Workflow, total: number): Promise<number> {
+    const delays = monitorEventLoopDelay({ resolution: 1 });
+    delays.enable();
+    await this.run([workflow], total);
+    delays.disable();
+    return delays.max / 1e6;
+  }
+
   /** Puts finished rows beside the live ones, as years of use would. */
   age(rows: number): void {
     const driver = openDriver(this.#path);
@@ -150,13 +163,15 @@ class EngineBench {
   }
 }
 
-const step = (needs: readonly string[]): Workflow['tasks'][string] => ({
+/** A task that needs others. */
+export const step = (needs: readonly string[]): Workflow['tasks'][string] => ({
   uses: 'transform',
   with: { value: 1 },
   needs,
 });
 
-function fanOut(width: number): Workflow {
+/** One task, many that need it, one that needs them all. */
+export function fanOut(width: number): Workflow {
   const middle = Array.from({ length: width }, (_, index) => `t${index}`);
   const tasks = Object.fromEntries(middle.map((id) => [id, step(['first'])]));
   return { name: 'fan-out', tasks: { first: step([]), ...tasks, last: step(middle) } };
@@ -174,6 +189,7 @@ function diamond(): Workflow {
   return { name: 'diamond', tasks: { a: step([]), b: step(['a']), c: step(['a']), d: step(['b', 'c']) } };
 }
 
-function median(values: readonly number[]): number {
+/** The middle value. */
+export function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 }

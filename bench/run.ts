@@ -2,6 +2,7 @@
 import { engineBench } from './engine.ts';
 import { graphBench } from './graph.ts';
 import { httpBench } from './http.ts';
+import { mapBench } from './map.ts';
 import { templateBench } from './template.ts';
 import { validateBench } from './validate.ts';
 import { workerBench } from './worker.ts';
@@ -13,6 +14,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   template: templateBench,
   graph: graphBench,
   engine: engineBench,
+  map: mapBench,
   worker: workerBench,
   http: httpBench,
   validate: validateBench,

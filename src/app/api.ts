@@ -84,6 +84,12 @@ interface Decided extends Keyed {
   readonly question_id?: string | undefined;
 }
 
+/** Which task runs of a run are wanted: all, those of one task, or one item of a map. */
+export interface TaskFilter extends Paging {
+  readonly task_id?: string | undefined;
+  readonly map_index?: number | undefined;
+}
+
 type ByRun = Paging & { readonly run_id?: string | undefined };
 
 interface DeadTasks {
@@ -114,7 +120,7 @@ export interface RunsApi {
     },
   ): Promise<Page<RunSummary>>;
   /** The task runs of a run, or those of one of its tasks. */
-  tasks(run_id: string, page: Paging & { readonly task_id?: string | undefined }): Promise<Page<TaskView>>;
+  tasks(run_id: string, page: TaskFilter): Promise<Page<TaskView>>;
   enqueue(
     run_id: string,
     request: Keyed & { readonly tasks: Readonly<Record<string, Record<string, unknown>>> },

@@ -25,6 +25,7 @@ describe('a setting', () => {
       blobs: { kind: 'files' },
       broker: 'none',
       log: 'warn',
+      map_items_max: 100_000,
       definition_limits: { tasks_max: 10_000, task_config_bytes_max: 65_536, file_bytes_max: 8_388_608 },
       providers: {},
       prices: {},

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { DURATION_PATTERN } from '../base/duration.ts';
 import { RelayError } from '../base/errors.ts';
-import { DEFINITION_LIMITS, type DefinitionLimits } from '../base/limits.ts';
+import { DEFINITION_LIMITS, type DefinitionLimits, MAP_ITEMS_MAX } from '../base/limits.ts';
 import { LOG_LEVELS } from '../base/logger.ts';
 import { nearest } from '../base/suggest.ts';
 import { parseSource } from '../definition/document.ts';
@@ -77,6 +77,7 @@ const configSchema = z.strictObject({
     .optional()
     .describe('how long finished runs are kept, such as 30d; default: for ever'),
   log: z.enum(LOG_LEVELS).default('warn').describe('debug, info, warn, error or silent; logs go to stderr'),
+  map_items_max: bound(MAP_ITEMS_MAX, 'items that one `for_each` may have'),
   definition_limits: definitionLimits.describe('bounds of a workflow definition'),
   providers: providersSchema
     .default({})

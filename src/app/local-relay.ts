@@ -36,6 +36,8 @@ export interface LocalOptions {
   readonly leaseMs?: number;
   /** How long terminal runs are kept; by default for ever. */
   readonly retentionMs?: number | undefined;
+  /** The longest list that `for_each` may give. */
+  readonly itemsMax?: number | undefined;
 }
 
 /** What a worker is started with. */
@@ -105,6 +107,7 @@ export class LocalRelay {
       masked: keys,
       ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
       retentionMs: options.retentionMs,
+      itemsMax: options.itemsMax,
     });
     this.api = createLocalApi(this.engine, { by: options.by });
   }

@@ -54,7 +54,9 @@ async function renderInput({ engine, reader }: Local, id: string): Promise<unkno
   return store.read(async (tx) => {
     const task = await reader.taskRow(tx, id);
     const run = await requireRun(tx, task.run_key);
-    const { config } = await plans.task(task, run, tx);
+    const { config, list } = await plans.task(task, run, tx);
+    // A map has no input of its own: every item has one.
+    if (list !== null && task.map_key === null) return null;
     const [scope = {}] = await scopes.build(tx, [
       { task, run, references: config.references, isMasked: true },
     ]);

@@ -7,7 +7,7 @@ import { RelayError } from '../base/errors.ts';
 import { didYouMean } from '../base/suggest.ts';
 import type { Task, Workflow } from '../definition/workflow.ts';
 import { compileValue, referencedTasks } from '../engine/compiled-value.ts';
-import { compileExpression } from '../template/compile.ts';
+import { compileList } from '../engine/plan.ts';
 import type { RelayApi, RunView, TaskView } from './api.ts';
 
 /** A run of one task. */
@@ -57,12 +57,10 @@ export async function onlyTask(
 
 /** Tasks whose results the templates of a task read. */
 function referencesOf(task: Task): readonly string[] {
-  const condition = typeof task.for_each === 'string' ? task.for_each : '';
-  const loose = /^\s*\{\{/.test(condition) ? compileValue(condition) : compileExpression(condition || 'none');
   const references = [
     ...compileValue(task.with).references,
     ...compileValue(task.gate?.message ?? '').references,
-    ...loose.references,
+    ...(compileList(task.for_each)?.references ?? []),
   ];
   return referencedTasks(references);
 }

@@ -4,7 +4,7 @@ import { didYouMean } from '../base/suggest.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { RunRow, TaskRow, WorkflowRow } from '../stores/rows.ts';
 import type { Tx } from '../stores/store.ts';
-import type { GraphView, Page, Paging, RelayApi, RunView, TaskView } from './api.ts';
+import type { GraphView, Page, Paging, RelayApi, RunView, TaskFilter, TaskView } from './api.ts';
 import * as views from './views.ts';
 
 /** Items of a page when the caller does not say, and at most. */
@@ -89,16 +89,33 @@ export class Reader {
     return page(rows, limit, (run) => run.key, views.runSummary);
   }
 
-  async tasksOf(run_id: string, filter: Paging & { task_id?: string | undefined }): Promise<Page<TaskView>> {
+  async tasksOf(run_id: string, filter: TaskFilter): Promise<Page<TaskView>> {
     const { limit, after } = paging(filter);
     return this.#store.read(async (tx) => {
       const run = await findRun(tx, run_id);
       const rows =
         filter.task_id === undefined
           ? await tx.tasks.ofRun(run.key, { after, limit: limit + 1 })
-          : (await tx.tasks.byTaskIds(run.key, [filter.task_id])).filter((row) => row.key > after);
+          : await this.#ofTask(tx, run, { ...filter, after, limit: limit + 1 });
       return this.#taskPage(tx, rows, limit);
     });
+  }
+
+  /** A task, and behind it its items when it is a map: they were made in the order of their keys. */
+  async #ofTask(
+    tx: Tx,
+    run: RunRow,
+    { task_id = '', map_index, after, limit }: TaskFilter & { after: number; limit: number },
+  ): Promise<TaskRow[]> {
+    const [node] = await tx.tasks.byTaskIds(run.key, [task_id]);
+    if (node === undefined) return [];
+    if (map_index !== undefined) {
+      const rows = await tx.tasks.items(node, { from: map_index, limit: 1 });
+      return rows.filter((row) => row.map_index === map_index && row.key > after);
+    }
+    const [last] = after <= node.key ? [] : await tx.tasks.byKeys([after]);
+    const items = await tx.tasks.items(node, { from: (last?.map_index ?? -1) + 1, limit });
+    return [...(node.key > after ? [node] : []), ...items].slice(0, limit);
   }
 
   async task(id: string): Promise<TaskView> {
@@ -150,11 +167,12 @@ export class Reader {
 
   /** The tasks of a run by name. */
   async taskIds(run_id: string): Promise<ReadonlySet<string>> {
-    return new Set((await this.#allTasks(run_id)).map((task) => task.task_id));
+    return new Set((await this.#nodes(run_id)).map((task) => task.task_id));
   }
 
+  /** Items are no nodes of the graph: the map they belong to is. */
   async graph(run_id: string): Promise<GraphView> {
-    const tasks = await this.#allTasks(run_id);
+    const tasks = await this.#nodes(run_id);
     const idOf = new Map(tasks.map(({ key, id }) => [key, id]));
     const edges = await this.#store.read((tx) => tx.tasks.parentsOf([...idOf.keys()]));
     return {
@@ -171,12 +189,12 @@ export class Reader {
     };
   }
 
-  async #allTasks(run_id: string): Promise<TaskRow[]> {
+  async #nodes(run_id: string): Promise<TaskRow[]> {
     return this.#store.read(async (tx) => {
       const run = await findRun(tx, run_id);
       const tasks: TaskRow[] = [];
       for (let after = 0; ; after = tasks.at(-1)?.key ?? 0) {
-        const rows = await tx.tasks.ofRun(run.key, { after, limit: PAGE_MAX });
+        const rows = await tx.tasks.nodesOf(run.key, { after, limit: PAGE_MAX });
         tasks.push(...rows);
         if (rows.length < PAGE_MAX) return tasks;
       }
@@ -208,6 +226,7 @@ export class Reader {
             run_id: run?.id ?? '',
             task_run_id: task.id,
             task_id: task.task_id,
+            map_index: task.map_index,
             workflow_name: run?.workflow_name ?? null,
           };
         },

@@ -79,6 +79,7 @@ export function taskView(
     run_id,
     task_id: task.task_id,
     map_index: task.map_index,
+    items: itemCounts(task),
     status: task.status,
     reason: task.reason,
     waiting_for: task.waiting_for,
@@ -94,6 +95,13 @@ export function taskView(
     finished_at: isoOrNull(task.finished_at),
     usage: parse<Usage>(task.usage),
   };
+}
+
+/** How far a map is. One that has a list from before and has not come to its items again has done nothing yet. */
+function itemCounts({ map_size, started_at, deps_remaining, map_failed }: TaskRow): TaskView['items'] {
+  if (map_size === null) return null;
+  if (started_at === null) return { total: map_size, done: 0, failed: 0 };
+  return { total: map_size, done: map_size - deps_remaining, failed: map_failed };
 }
 
 /** What a task asks; it must be asking. */
@@ -146,9 +154,9 @@ export function parseArtifactId(id: string): [task_key: number, attempt: number,
 
 /** A committed change. */
 export function eventView(row: EventRow): EventView {
-  const { type, run_id, task_run_id, task_id } = row;
+  const { type, run_id, task_run_id, task_id, map_index } = row;
   const data = JSON.parse(row.data) as Record<string, unknown>;
-  return { cursor: row.cursor, type, at: iso(row.at), run_id, task_run_id, task_id, data };
+  return { cursor: row.cursor, type, at: iso(row.at), run_id, task_run_id, task_id, map_index, data };
 }
 
 /** A workflow version. */

@@ -13,6 +13,9 @@ export const DEFINITION_LIMITS: DefinitionLimits = Object.freeze({
   fileBytesMax: 8 * 1024 * 1024,
 });
 
+/** The longest list that `for_each` may give (config key `map_items_max`). */
+export const MAP_ITEMS_MAX = 100_000;
+
 /** Deepest nesting of lists and maps in a definition. */
 export const NESTING_DEPTH_MAX = 100;
 

@@ -70,6 +70,7 @@ export async function openLocal(
     by: io.env.USER ?? io.env.LOGNAME ?? 'cli',
     handlers,
     models: { providers: config.providers, prices: config.prices },
+    itemsMax: config.map_items_max,
     retentionMs: config.retention === undefined ? undefined : (parseDuration(config.retention) ?? undefined),
   });
 }

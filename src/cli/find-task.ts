@@ -13,10 +13,10 @@ export const TASK_ARGUMENTS = {
 export async function findTask(api: RelayApi, id: string, name: string | undefined): Promise<TaskView> {
   if (name === undefined) return byId(api, id);
   const [, task_id = name, index] = /^(.*)\[(\d+)\]$/.exec(name) ?? [];
-  const found = await api.runs.tasks(id, { task_id, limit: 1_000 });
-  const wanted = index === undefined ? null : Number(index);
-  const task = found.items.find(({ map_index }) => map_index === wanted) ?? found.items[0];
+  const map_index = index === undefined ? undefined : Number(index);
+  const [task] = (await api.runs.tasks(id, { task_id, map_index, limit: 1 })).items;
   if (task !== undefined) return task;
+  if (map_index !== undefined) await refuseItem(api, id, { task_id, map_index });
   const { tasks } = await api.runs.get(id);
   throw new RelayError('NOT_FOUND', `run ${id} has no task \`${task_id}\``, {
     hint:
@@ -25,6 +25,18 @@ export async function findTask(api: RelayApi, id: string, name: string | undefin
         tasks.map((each) => each.task_id),
       ) ?? `\`relay runs show ${id}\` lists its tasks`,
   });
+}
+
+/** The task is there, the item is not. */
+async function refuseItem(
+  api: RelayApi,
+  run_id: string,
+  { task_id, map_index }: { task_id: string; map_index: number },
+): Promise<void> {
+  const [map] = (await api.runs.tasks(run_id, { task_id, limit: 1 })).items;
+  if (map === undefined) return;
+  const has = map.items === null ? 'has no `for_each`' : `has ${map.items.total} items, counted from 0`;
+  throw new RelayError('NOT_FOUND', `there is no item ${map_index}: \`${task_id}\` ${has}`);
 }
 
 async function byId(api: RelayApi, id: string): Promise<TaskView> {

@@ -411,6 +411,7 @@ describe('relay config', () => {
       token: "***"                       # RELAY_TOKEN
       # retention:                       # not set
       log: info                          # ./relay.config.yaml
+      map_items_max: 100000              # default
       definition_limits:                 # default
         tasks_max: 10000
         task_config_bytes_max: 65536

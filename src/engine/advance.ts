@@ -3,9 +3,10 @@
  * READY tasks move up where there is room. Large fans go on in chunks behind a durable cursor (SPEC S4.6, S5.5).
  */
 import type { RunRow, TaskRow } from '../stores/rows.ts';
+import { countItem, isExpanded, openItems } from './map-row.ts';
 import { runSettings } from './run-settings.ts';
 import type { Cause } from './task-events.ts';
-import type { Work } from './work.ts';
+import { isHeld, type Work } from './work.ts';
 
 /** Rows that one transaction moves because of one parent or one stopped run. */
 export const CHUNK = 500;
@@ -22,8 +23,13 @@ export async function advance(work: Work): Promise<void> {
 }
 
 async function tellChildren(work: Work): Promise<void> {
-  const ended = new Map(work.ended.map((task) => [task.key, task]));
+  const ended = new Map<number, TaskRow>();
+  const all = work.ended;
   work.ended = [];
+  // An item has no children: its map is told.
+  for (const task of all) if (task.map_key === null) ended.set(task.key, task);
+  for (const task of all) if (task.map_key !== null) countItem(work, task);
+  if (ended.size === 0) return;
   const edges = await work.tx.tasks.childrenOf([...ended.keys()], { after: 0, limit: EDGES_MAX + 1 });
   if (edges.length <= EDGES_MAX) {
     await tell(work, ended, edges);
@@ -75,7 +81,7 @@ async function tell(
 }
 
 function tellChild(work: Work, parent: TaskRow, child: TaskRow): void {
-  if (child.status !== 'PENDING') return;
+  if (child.status !== 'PENDING' || isExpanded(child)) return;
   const bad = badEnd(parent);
   if (bad !== null && child.is_finally === 0) {
     const run = work.runOf(child);
@@ -109,6 +115,8 @@ export function becomeEligible(work: Work, task: TaskRow, hasParents: boolean): 
   } else if (hasParents && task.deps_ok === 0 && task.is_finally === 0) {
     work.move(task, 'SKIPPED', { event: 'task.skipped', reason: 'upstream_skipped' });
   } else if (task.is_plain === 1) makeReady(work, task);
+  // A retry keeps the list of a map and what its items have done (SPEC S5.7).
+  else if (task.map_size !== null) openItems(work, task);
   else {
     task.undecided = 1;
     work.change(task);
@@ -121,13 +129,19 @@ export function makeReady(work: Work, task: TaskRow, decision?: Cause): void {
   const run = work.runOf(task);
   // Where room is scarce, `admit` gives it out by priority once everything that became ready is known.
   const isScarce = runSettings(run).max_parallel !== null || run.n_ready > 1;
-  if (run.paused === 0 && !isScarce && roomOf(run) > 0)
+  if (run.paused === 0 && !isScarce && !isHeld(task) && roomOf(run) > 0)
     work.enqueue(task, decision ?? { event: 'task.queued' });
   else task.waiting_for = run.paused === 1 ? 'paused' : 'capacity';
 }
 
+/** Whether a task may be handed out at once: its run is not paused and has room, and so has its map. */
+export function hasRoom(work: Work, task: TaskRow): boolean {
+  const run = work.runOf(task);
+  return run.paused === 0 && roomOf(run) > 0 && work.hasSlot(task);
+}
+
 /** How many more tasks of a run may be handed out. */
-export function roomOf(run: RunRow): number {
+function roomOf(run: RunRow): number {
   const { max_parallel, window } = runSettings(run);
   const parallel =
     max_parallel === null ? Number.POSITIVE_INFINITY : max_parallel - run.n_queued - run.n_leased;
@@ -136,6 +150,8 @@ export function roomOf(run: RunRow): number {
 
 /** Moves READY tasks up in every loaded run that has room, highest priority first, then oldest. */
 export async function admit(work: Work): Promise<void> {
+  for (const map of work.freedMaps) await letItemsIn(work, map);
+  work.freedMaps.clear();
   for (const run of work.loadedRuns()) {
     if (run.n_ready === 0 || run.paused === 1) continue;
     const room = roomOf(run);
@@ -145,9 +161,19 @@ export async function admit(work: Work): Promise<void> {
   }
 }
 
+/** Slots of a map that became free go to the items that have waited longest for one. */
+async function letItemsIn(work: Work, map: TaskRow): Promise<void> {
+  const slots = map.map_slots ?? 0;
+  if (map.status !== 'PENDING' || slots === 0) return;
+  await work.adopt(await work.tx.tasks.held(map, slots + work.leftHeld(map)));
+  const waiting = [...work.loadedTasks()].filter((task) => task.map_key === map.key && isHeld(task));
+  for (const item of waiting.sort((a, b) => a.key - b.key).slice(0, slots)) work.letIn(item);
+}
+
 /** READY tasks of a run in the order of hand-out: those of this work, and stored ones if there are more. */
 async function readyTasks(work: Work, run: RunRow, room: number): Promise<TaskRow[]> {
-  const isReady = (task: TaskRow): boolean => task.run_key === run.key && task.status === 'READY';
+  const isReady = (task: TaskRow): boolean =>
+    task.run_key === run.key && task.status === 'READY' && !isHeld(task);
   let ready = [...work.loadedTasks()].filter(isReady);
   if (ready.length < run.n_ready) {
     const wanted = Math.min(room, run.n_ready) + work.leftReady(run);
@@ -172,9 +198,16 @@ export async function stopRun(work: Work, run: RunRow): Promise<void> {
   run.stopping = 1;
   work.changeRun(run);
   // Children that an unlock has still to skip are descendants of the failure: they come before the sweep.
-  const position = run.n_cursors > 0 ? 0 : await cancelChunk(work, run, 0);
+  const position = (await isUnlocking(work, run)) ? 0 : await cancelChunk(work, run, 0);
   if (position !== null)
     work.addCursor({ kind: 'stop', run_key: run.key, subject: run.key, position, data: null });
+}
+
+/** Whether tasks of a run have still to be told of an end; cursors of this very work are not in the store yet. */
+async function isUnlocking(work: Work, run: RunRow): Promise<boolean> {
+  if (run.n_cursors === 0) return false;
+  const stored = await work.tx.cursors.ofRun(run.key);
+  return stored.length < run.n_cursors || stored.some(({ kind }) => kind === 'unlock');
 }
 
 /** Why the tasks of a stopped run are cancelled. */

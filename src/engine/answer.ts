@@ -2,7 +2,7 @@
 import { RelayError } from '../base/errors.ts';
 import type { TaskFailure } from '../domain/failure.ts';
 import type { TaskRow } from '../stores/rows.ts';
-import { advance, roomOf } from './advance.ts';
+import { advance, hasRoom } from './advance.ts';
 import { applyVerdict, type StoredQuestion, type Verdict } from './decide.ts';
 import type { Cause } from './task-events.ts';
 import type { Work } from './work.ts';
@@ -62,12 +62,13 @@ export async function answer(work: Work, task: TaskRow, decision: Decision, next
 
 /** Back into the queue, or to those that wait for room: an answer must not exceed `max_parallel`. */
 function requeue(work: Work, task: TaskRow, cause: Cause): void {
-  const run = work.runOf(task);
-  const hasRoom = run.paused === 0 && roomOf(run) > 0;
-  work.enqueue(task, cause);
-  if (hasRoom) return;
+  if (hasRoom(work, task)) {
+    work.enqueue(task, cause);
+    return;
+  }
+  work.move(task, 'QUEUED', cause);
   work.move(task, 'READY', cause);
-  task.waiting_for = run.paused === 1 ? 'paused' : 'capacity';
+  task.waiting_for = work.runOf(task).paused === 1 ? 'paused' : 'capacity';
 }
 
 function settleApproval(work: Work, task: TaskRow, decision: Decision, data: Record<string, unknown>): void {

@@ -4,12 +4,14 @@
  */
 import { parseDuration } from '../base/duration.ts';
 import { newQuestionId } from '../base/ids.ts';
+import { invariant } from '../base/invariant.ts';
 import type { TaskFailure } from '../domain/failure.ts';
 import type { TaskRow } from '../stores/rows.ts';
 import { type Scope, TemplateError } from '../template/template.ts';
 import { isTruthy } from '../template/truth.ts';
 import { makeReady } from './advance.ts';
 import type { CompiledValue } from './compiled-value.ts';
+import { acceptList, endMap, type MapEnd } from './map-row.ts';
 import type { PlannedTask } from './plan.ts';
 import type { Cause } from './task-events.ts';
 import type { Work } from './work.ts';
@@ -33,20 +35,28 @@ export type Verdict =
   | { readonly kind: 'fail'; readonly failure: TaskFailure }
   | { readonly kind: 'ask'; readonly question: StoredQuestion }
   | { readonly kind: 'wait'; readonly dueAt: number }
+  /** What `for_each` gave; it is stored before it is applied. */
+  | { readonly kind: 'list'; readonly items: readonly unknown[]; readonly slots: number | null }
+  | { readonly kind: 'items'; readonly list: Parameters<typeof acceptList>[2] }
+  | { readonly kind: 'gathered'; readonly end: MapEnd }
+  /** The rest is decided in a commit of its own. */
+  | { readonly kind: 'later' }
   | { readonly kind: 'go' };
 
-/** Everything a decision may read. */
-export function decisionReferences(planned: PlannedTask): CompiledValue['references'] {
-  const condition = typeof planned.condition === 'object' ? (planned.condition?.references ?? []) : [];
+/** Everything a decision may read: for a map its list, for an item only what the handler is given. */
+export function decisionReferences(planned: PlannedTask, task: TaskRow): CompiledValue['references'] {
   const config = planned.settledBy === 'worker' ? [] : planned.config.references;
-  return [...condition, ...(planned.gateMessage?.references ?? []), ...config];
+  if (task.map_key !== null) return config;
+  const condition = typeof planned.condition === 'object' ? (planned.condition?.references ?? []) : [];
+  const own = planned.list === null ? config : planned.list.references;
+  return [...condition, ...(planned.gateMessage?.references ?? []), ...own];
 }
 
 /** Works out the first of `if`, gate, `approval`, `wait` that has something to say. What was decided before is not asked again (SPEC S4.2). */
 export function evaluate(
   planned: PlannedTask,
   scope: Scope,
-  state: { decided: TaskRow['gate']; now: number },
+  state: { decided: TaskRow['gate']; now: number; isItem: boolean; itemsMax: number },
 ): Verdict {
   try {
     const { condition } = planned;
@@ -56,6 +66,8 @@ export function evaluate(
     }
     if (planned.task.gate !== undefined && state.decided !== 'passed')
       return askGate(planned, withoutSecrets(scope), state.now);
+    if (planned.list !== null && !state.isItem)
+      return listItems(planned, planned.list.render(scope), state.itemsMax);
     if (planned.settledBy === 'person') return askApproval(planned, withoutSecrets(scope), state.now);
     if (planned.settledBy === 'timer') return waitFor(planned, scope, state.now);
     return { kind: 'go' };
@@ -63,6 +75,20 @@ export function evaluate(
     if (!(error instanceof TemplateError)) throw error;
     return failTemplate(error.message, error.hint);
   }
+}
+
+function listItems({ task }: PlannedTask, items: unknown, itemsMax: number): Verdict {
+  if (!Array.isArray(items)) {
+    const kind = typeof items === 'object' ? 'an object' : `a ${typeof items}`;
+    const found = items === null || items === undefined ? 'nothing' : kind;
+    return failTemplate(`\`for_each\` gave ${found}, not a list`, 'give it a list, such as `tasks.x.output`');
+  }
+  if (items.length > itemsMax)
+    return failTemplate(
+      `\`for_each\` gave ${items.length} items; at most ${itemsMax} are allowed`,
+      'split the list, or raise map_items_max in the config file',
+    );
+  return { kind: 'list', items, slots: task.max_parallel ?? null };
 }
 
 /** What a person is asked is stored and shown. */
@@ -157,9 +183,23 @@ export function applyVerdict(work: Work, task: TaskRow, verdict: Verdict, decisi
       else
         work.enqueue(task, decision ?? { event: 'task.queued' }, { notBefore: verdict.dueAt, kind: 'wait' });
       return;
+    case 'items':
+      acceptList(work, task, verdict.list);
+      return;
+    case 'gathered':
+      endMap(work, task, verdict.end);
+      return;
+    case 'later':
+      work.move(task, 'PENDING', decision ?? { event: 'task.approved' });
+      task.gate = 'passed';
+      task.undecided = 1;
+      return;
     case 'go':
       task.gate = 'passed';
       makeReady(work, task, decision);
+      return;
+    case 'list':
+      invariant(false, 'a list is stored before it is applied');
   }
 }
 

@@ -21,6 +21,10 @@ export interface EngineContext {
   readonly plans: Plans;
   readonly scopes: Scopes;
   readonly committer: Committer;
+  /** The longest list of a map. */
+  readonly itemsMax: number;
+  /** Items of a map that one transaction makes. */
+  readonly itemsChunk: number;
   /** Something may be claimed. */
   readonly queued: Signal;
   /** There may be a queue that was not there before. */

@@ -140,7 +140,7 @@ export class EngineSource implements WorkSource {
     const { store, handlers } = this.#context;
     const known = await store.read(async (tx) => {
       const [task] = await tx.tasks.byKeys([parseLeaseId(lease_id)?.task_key ?? 0]);
-      return task === undefined ? [] : tx.tasks.ofRun(task.run_key, { after: 0, limit: RUN_TASKS_MAX });
+      return task === undefined ? [] : tx.tasks.nodesOf(task.run_key, { after: 0, limit: RUN_TASKS_MAX });
     });
     return readNewTasks(tasks, { known: known.map((task) => task.task_id), handlers });
   }

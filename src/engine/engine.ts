@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { RelayError } from '../base/errors.ts';
 import { compileJsonSchema } from '../base/json-schema.ts';
+import { MAP_ITEMS_MAX } from '../base/limits.ts';
 import type { Logger } from '../base/logger.ts';
 import { type Service, startAll, stopAll } from '../base/service.ts';
 import type { TraceContext } from '../base/trace.ts';
@@ -21,6 +22,7 @@ import { appendContext, type NewContext } from './context-snapshot.ts';
 import type { EngineContext } from './engine-context.ts';
 import { createLoops, type EngineLoops } from './engine-loops.ts';
 import { EngineSource, type SourceOptions } from './engine-source.ts';
+import { ITEMS_CHUNK } from './expand.ts';
 import { doOnce, isDone } from './idempotency.ts';
 import { checkInputs } from './inputs.ts';
 import { cancelOneTask, cancelRun, closeRun, pauseRun, resumeRun } from './operate.ts';
@@ -52,6 +54,10 @@ export interface EngineOptions {
   /** Values that are masked like secrets though no workflow names them: the keys of model providers. */
   readonly masked?: readonly string[];
   readonly leaseMs?: number;
+  /** The longest list that `for_each` may give; 100,000 by default. */
+  readonly itemsMax?: number | undefined;
+  /** Items of a map that one transaction makes; 500 by default, less only to look between the chunks. */
+  readonly itemsChunk?: number | undefined;
   /** Terminal runs that ended longer ago than this are removed; by default nothing is (SPEC S12.6). */
   readonly retentionMs?: number | undefined;
 }
@@ -115,6 +121,8 @@ export class Engine implements Service {
       plans,
       scopes: new Scopes({ blobs, secret, env: options.env }),
       committer: new Committer({ store, clock, random, plans, afterCommit }),
+      itemsMax: options.itemsMax ?? MAP_ITEMS_MAX,
+      itemsChunk: options.itemsChunk ?? ITEMS_CHUNK,
       queued: new Signal(),
       queues: new Signal(),
       logged: new Signal(),

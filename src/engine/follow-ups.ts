@@ -2,13 +2,17 @@
  * What a commit leaves to be done next: decisions that need templates, outputs of finished runs, unlocks and stops that go on in
  * chunks. All of it is written down in the store, so another process can take it over; doing it twice changes nothing.
  */
-import { isStoreError } from '../base/errors.ts';
+import { isStoreError, RelayError } from '../base/errors.ts';
 import type { TaskFailure } from '../domain/failure.ts';
 import type { CursorRow, RunRow, TaskRow } from '../stores/rows.ts';
 import { TemplateError } from '../template/template.ts';
 import { advance, cancelChunk, continueUnlock } from './advance.ts';
 import { applyVerdict, decisionReferences, evaluate, type Verdict } from './decide.ts';
 import type { EngineContext } from './engine-context.ts';
+import { continueExpansion, continueRetirement } from './expand.ts';
+import { gather } from './gather.ts';
+import { isExpanded } from './map-row.ts';
+import { storeJson } from './payload.ts';
 import type { Plan } from './plan.ts';
 import type { Work } from './work.ts';
 
@@ -34,9 +38,53 @@ interface KeyedVerdict {
 async function decideBatch(context: EngineContext): Promise<number> {
   const tasks = await context.store.read((tx) => tx.tasks.undecided(BATCH));
   if (tasks.length === 0) return 0;
-  const verdicts = await decideEach(context, tasks);
-  await context.committer.commit((work) => applyVerdicts(work, verdicts));
-  return verdicts.length;
+  const verdicts = await storeLists(context, await decideEach(context, tasks.filter(isOpen)));
+  if (verdicts.length > 0) await context.committer.commit((work) => applyVerdicts(work, verdicts));
+  // What keeps a map waiting keeps no other decision waiting.
+  for (const map of tasks.filter((task) => !isOpen(task))) {
+    const gathered = await gatherOrFail(context, map);
+    await context.committer.commit((work) => applyVerdicts(work, [gathered]));
+  }
+  return tasks.length;
+}
+
+/** Something is to be decided; otherwise all items of a map have ended, and its output is to be put together. */
+function isOpen(task: TaskRow): boolean {
+  return !isExpanded(task);
+}
+
+/** A list is durable before anything refers to it. */
+async function storeLists(context: EngineContext, verdicts: KeyedVerdict[]): Promise<KeyedVerdict[]> {
+  const stored: KeyedVerdict[] = [];
+  for (const each of verdicts) stored.push({ ...each, verdict: await storeList(context, each.verdict) });
+  return stored;
+}
+
+async function storeList({ blobs }: EngineContext, verdict: Verdict): Promise<Verdict> {
+  if (verdict.kind !== 'list') return verdict;
+  try {
+    const payload = await storeJson(verdict.items, blobs);
+    return { kind: 'items', list: { size: verdict.items.length, slots: verdict.slots, payload } };
+  } catch (error) {
+    if (!(error instanceof RelayError) || isStoreError(error)) throw error;
+    return { kind: 'fail', failure: templateFailure(`the list of \`for_each\`: ${error.message}`) };
+  }
+}
+
+/** A map whose output cannot be put together fails alone. */
+async function gatherOrFail(context: EngineContext, map: TaskRow): Promise<KeyedVerdict> {
+  const { key, version } = map;
+  try {
+    return { key, version, verdict: { kind: 'gathered', end: await gather(context, map) } };
+  } catch (error) {
+    if (isStoreError(error)) throw error;
+    context.logger.error('gather.failed', { task_run_id: map.id, error });
+    const isTooLong = error instanceof RelayError && error.code === 'PAYLOAD_TOO_LARGE';
+    const failure: TaskFailure = isTooLong
+      ? { class: 'output', code: 'OUTPUT_TOO_LONG', message: error.message }
+      : templateFailure(`the outputs of the items cannot be put together: ${messageOf(error)}`);
+    return { key, version, verdict: { kind: 'fail', failure } };
+  }
 }
 
 /** One task that cannot be decided fails alone and keeps nobody else waiting. */
@@ -58,7 +106,7 @@ async function decideEach(context: EngineContext, tasks: readonly TaskRow[]): Pr
 }
 
 function decideTogether(context: EngineContext, tasks: readonly TaskRow[]): Promise<KeyedVerdict[]> {
-  const { store, plans, scopes, clock } = context;
+  const { store, plans, scopes, clock, itemsMax } = context;
   return store.read(async (tx) => {
     const runs = new Map(
       (await tx.runs.byKeys([...new Set(tasks.map((task) => task.run_key))])).map((run) => [run.key, run]),
@@ -70,7 +118,7 @@ function decideTogether(context: EngineContext, tasks: readonly TaskRow[]): Prom
     }
     const found = await scopes.build(
       tx,
-      open.map((each) => ({ ...each, references: decisionReferences(each.planned) })),
+      open.map((each) => ({ ...each, references: decisionReferences(each.planned, each.task) })),
     );
     return open.map(({ task, planned }, index) => ({
       key: task.key,
@@ -78,6 +126,8 @@ function decideTogether(context: EngineContext, tasks: readonly TaskRow[]): Prom
       verdict: evaluate(planned, found[index] ?? {}, {
         decided: task.gate,
         now: clock.now(),
+        isItem: task.map_key !== null,
+        itemsMax,
       }),
     }));
   });
@@ -171,14 +221,15 @@ async function workOutOutputs(
 }
 
 /** One chunk of the oldest cursor. */
-async function continueCursor({ committer, store }: EngineContext): Promise<number> {
+async function continueCursor(context: EngineContext): Promise<number> {
+  const { committer, store } = context;
   // An idle engine must not take the write lock every second just to find nothing.
   if ((await store.read((tx) => tx.cursors.first(1))).length === 0) return 0;
   return committer.commit(async (work) => {
     const [cursor] = await work.tx.cursors.first(1);
     if (cursor === undefined) return 0;
     const [run] = await work.runs([cursor.run_key]);
-    const position = run === undefined ? null : await continueOne(work, run, cursor);
+    const position = run === undefined ? null : await continueOne(context, work, { run, cursor });
     if (position !== null) await work.tx.cursors.move(cursor.key, position);
     else {
       await work.tx.cursors.remove([cursor.key]);
@@ -193,8 +244,18 @@ async function continueCursor({ committer, store }: EngineContext): Promise<numb
   });
 }
 
-async function continueOne(work: Work, run: RunRow, cursor: CursorRow): Promise<number | null> {
-  if (cursor.kind !== 'unlock') return cancelChunk(work, run, cursor.position);
-  const [parent] = await work.tasks([cursor.subject]);
-  return parent === undefined ? null : continueUnlock(work, parent, cursor.position);
+/** Returns where the cursor stands now, or null when it is done. */
+async function continueOne(
+  { plans, itemsChunk: chunk }: EngineContext,
+  work: Work,
+  { run, cursor }: { run: RunRow; cursor: CursorRow },
+): Promise<number | null> {
+  const { kind, position } = cursor;
+  if (kind === 'stop' || kind === 'cancel') return cancelChunk(work, run, position);
+  const [task] = await work.tasks([cursor.subject]);
+  if (task === undefined) return null;
+  if (kind === 'unlock') return continueUnlock(work, task, position);
+  if (kind === 'retire') return continueRetirement(work, task, { position, chunk });
+  const planned = await plans.task(task, run, work.tx);
+  return continueExpansion(work, task, { position, chunk, planned });
 }

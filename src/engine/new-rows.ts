@@ -64,15 +64,33 @@ export function newRunRow(
   };
 }
 
-/** A task run that waits for its parents. */
-export function newTaskRow(values: {
+/** What a new task run is made from. */
+interface NewTask {
   readonly id: string;
   readonly run: RunRow;
   readonly planned: PlannedTask;
   readonly queue_key: number;
   readonly deps: number;
   readonly spec: string | null;
-}): TaskRow {
+}
+
+/** An item of a map: nothing but its own handler is left to decide about it. */
+export function newItemRow(
+  values: Pick<NewTask, 'id' | 'run' | 'planned'> & { readonly map: TaskRow; readonly index: number },
+): TaskRow {
+  const { map, index, planned } = values;
+  const row = newTaskRow({ ...values, queue_key: map.queue_key, deps: 0, spec: map.spec });
+  return {
+    ...row,
+    map_key: map.key,
+    map_index: index,
+    is_plain: planned.settledBy === 'worker' ? 1 : 0,
+    is_tolerated: planned.task.on_item_failure === 'collect' ? 1 : 0,
+  };
+}
+
+/** A task run that waits for its parents. */
+export function newTaskRow(values: NewTask): TaskRow {
   const { id, run, planned, queue_key, deps, spec } = values;
   return {
     key: 0,
@@ -121,5 +139,9 @@ export function newTaskRow(values: {
     error: null,
     usage: null,
     spec,
+    map_key: null,
+    map_size: null,
+    map_failed: 0,
+    map_slots: null,
   };
 }

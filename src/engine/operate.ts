@@ -3,6 +3,7 @@ import { RelayError } from '../base/errors.ts';
 import { isTerminal } from '../domain/states.ts';
 import type { RunRow, TaskRow } from '../stores/rows.ts';
 import { admit, advance, cancelChunk, cancelTask } from './advance.ts';
+import { isExpanded, retireItems } from './map-row.ts';
 import type { Work } from './work.ts';
 
 /** Cancels a run; repeating it changes nothing. A run that has ended otherwise is RUN_TERMINAL. */
@@ -17,11 +18,13 @@ export async function cancelRun(work: Work, run: RunRow, by: string): Promise<vo
   await advance(work);
 }
 
-/** Cancels one task; its descendants are skipped, and the rest follows the run's policy. */
+/** Cancels one task, a map with its items; its descendants are skipped, and the rest follows the run's policy. */
 export async function cancelOneTask(work: Work, task: TaskRow): Promise<void> {
   if (task.status === 'CANCELLED') return;
   if (isTerminal(task.status)) throw new RelayError('RUN_TERMINAL', `task ${task.task_id} is ${task.status}`);
+  const hasItems = isExpanded(task);
   cancelTask(work, task, 'cancelled');
+  if (hasItems) retireItems(work, task);
   await advance(work);
 }
 

@@ -15,7 +15,11 @@ export type StoredPayload = Pick<ArtifactRow, 'content_type' | 'bytes' | 'inline
 
 /** Stores a JSON value. JSON.stringify escapes NUL and lone surrogates, so every store can hold the text. */
 export async function storeJson(value: unknown, blobs: BlobStore): Promise<StoredPayload> {
-  const text = JSON.stringify(value ?? null);
+  return storeText(JSON.stringify(value ?? null), blobs);
+}
+
+/** Stores text that is JSON already. */
+export async function storeText(text: string, blobs: BlobStore): Promise<StoredPayload> {
   return inlineText(text) ?? storeBytes(Buffer.from(text), 'application/json', blobs);
 }
 
@@ -52,7 +56,7 @@ export async function storedBlob(
 }
 
 /** The bytes of an artifact. */
-async function readBytes(artifact: StoredPayload, blobs: BlobStore): Promise<Uint8Array> {
+export async function readBytes(artifact: StoredPayload, blobs: BlobStore): Promise<Uint8Array> {
   if (artifact.blob_ref !== null) return getBytes(blobs, artifact.blob_ref);
   return inlineBytes(artifact);
 }

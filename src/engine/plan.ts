@@ -13,6 +13,8 @@ export interface PlannedTask {
   readonly task: Task;
   readonly config: CompiledValue;
   readonly condition: Template | boolean | null;
+  /** The list of a map. */
+  readonly list: Pick<CompiledValue, 'references' | 'render'> | null;
   readonly gateMessage: CompiledValue | null;
   readonly settledBy: 'worker' | 'timer' | 'person';
   /** Nothing but its parents decides about the task. */
@@ -57,6 +59,7 @@ export function planTask(
     task,
     config: compileValue(task.with),
     condition,
+    list: compileList(task.for_each),
     gateMessage: task.gate === undefined ? null : compileValue(task.gate.message),
     settledBy,
     isPlain:
@@ -66,6 +69,12 @@ export function planTask(
     retry: task.retry === undefined ? null : retryPolicy(task.retry),
     timeoutMs: task.timeout === undefined ? null : parseDuration(task.timeout),
   };
+}
+
+/** `for_each`: a text is one expression, with or without braces; a list may hold templates. */
+export function compileList(list: Task['for_each']): PlannedTask['list'] {
+  if (list === undefined) return null;
+  return typeof list === 'string' ? compileExpression(list) : compileValue(list);
 }
 
 function retryPolicy(retry: NonNullable<Task['retry']>): RetryPolicy {

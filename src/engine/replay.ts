@@ -3,6 +3,9 @@ import { RelayError } from '../base/errors.ts';
 import { isTerminal } from '../domain/states.ts';
 import type { RunRow, TaskRow } from '../stores/rows.ts';
 import { advance, badEnd, becomeEligible } from './advance.ts';
+import { beginItem } from './expand.ts';
+import { awaitItem, isExpanded, retireItems } from './map-row.ts';
+import { resetTask } from './reset-task.ts';
 import type { Work } from './work.ts';
 
 const PAGE = 5_000;
@@ -18,7 +21,7 @@ export async function retryRun(work: Work, run: RunRow, by: string): Promise<num
   }
   reopen(work, run);
   work.runEvent(run, 'run.retried', { by, tasks: again.length });
-  for (const task of again) reset(work, task, { attempts: true, gate: false, generation: false });
+  for (const task of again) resetTask(work, task, { attempts: true, gate: false, generation: false });
   await reconnect(work, again);
   return again.length;
 }
@@ -32,9 +35,15 @@ export async function rerunFrom(work: Work, run: RunRow, task_id: string, by: st
   const again = await withDescendants(work, [first]);
   reopen(work, run);
   work.runEvent(run, 'run.retried', { by, from_task: task_id, tasks: again.length });
-  for (const task of again) reset(work, task, { attempts: true, gate: true, generation: true });
+  for (const task of again) rerunTask(work, task);
   await reconnect(work, again);
   return again.length;
+}
+
+/** Decided anew, the list of a map included; what is left of the old list is ended. */
+function rerunTask(work: Work, task: TaskRow): void {
+  if ((task.map_size ?? 0) > 0) retireItems(work, task);
+  resetTask(work, task, { attempts: true, gate: true, generation: true });
 }
 
 /** A dead task and the descendants that were skipped because of it alone get another chance. */
@@ -46,18 +55,64 @@ export async function replayTask(
   if (task.status !== 'FAILED')
     throw new RelayError('NOT_RETRYABLE', `task ${task.task_id} is ${task.status}, not FAILED`);
   const run = work.runOf(task);
-  const below = (await withDescendants(work, [task])).filter(
-    (row) => row !== task && row.reason === 'upstream_failed',
-  );
-  const again = [task, ...(await withoutOtherBadParent(work, task, below))];
-  if (isTerminal(run.status)) reopen(work, run);
-  else if (run.cancelled === 1 || run.stopping === 1 || run.n_cursors > 0)
+  if (!isTerminal(run.status) && (run.cancelled === 1 || run.stopping === 1 || run.n_cursors > 0))
     throw new RelayError('RUN_ACTIVE', `run ${run.id} is being stopped, or still tells tasks of an end`);
-  for (const row of again)
-    reset(work, row, { attempts: options.resetAttempts, gate: false, generation: false });
+  const what = { attempts: options.resetAttempts, gate: false, generation: false };
+  if (task.map_key !== null) return replayItem(work, task, what);
+  const again = [task, ...(await skippedBelow(work, task))];
+  if (isTerminal(run.status)) reopen(work, run);
+  for (const row of again) resetTask(work, row, what);
   work.changeRun(run);
   await reconnect(work, again);
   return again.length;
+}
+
+/** Descendants that were skipped because of a task alone. */
+async function skippedBelow(work: Work, task: TaskRow): Promise<TaskRow[]> {
+  const below = (await withDescendants(work, [task])).filter(
+    (row) => row !== task && row.reason === 'upstream_failed',
+  );
+  return withoutOtherBadParent(work, task, below);
+}
+
+/** An item gets another chance, and its map waits for it: for this one only, the others stay what they are. */
+async function replayItem(work: Work, item: TaskRow, what: Parameters<typeof resetTask>[2]): Promise<number> {
+  const map = work.mapOf(item);
+  const run = work.runOf(item);
+  requireReplayable(work, item, map);
+  const isSuccess = map.status === 'SUCCESS';
+  // What used the list of a map that had succeeded without the item has used a list that is about to change.
+  const below = isSuccess
+    ? (await withDescendants(work, [map])).filter((row) => row !== map)
+    : await skippedBelow(work, map);
+  if (isTerminal(run.status)) reopen(work, run);
+  if (isTerminal(map.status)) resetTask(work, map, what);
+  else work.note(map, { event: 'task.replayed', data: { item: item.map_index } });
+  for (const row of below)
+    if (isSuccess) rerunTask(work, row);
+    else resetTask(work, row, what);
+  resetTask(work, item, what);
+  awaitItem(work, map);
+  work.changeRun(run);
+  await holdWaiting(work, [map]);
+  beginItem(work, map, item);
+  await reconnect(work, below);
+  return 1 + below.length;
+}
+
+function requireReplayable(work: Work, item: TaskRow, map: TaskRow): void {
+  const run = work.runOf(item);
+  const isOld = item.generation !== map.generation;
+  if (isOld || (isTerminal(map.status) && map.deps_remaining > 0)) {
+    const why = isOld ? 'is of an earlier list' : 'is of a list whose items were not all made';
+    throw new RelayError('NOT_RETRYABLE', `item ${item.map_index} of \`${item.task_id}\` ${why}`, {
+      hint: `retry or rerun run ${run.id} instead`,
+    });
+  }
+  const isBusy =
+    map.status === 'SUCCESS' ? !isTerminal(run.status) : !isTerminal(map.status) && !isExpanded(map);
+  if (isBusy)
+    throw new RelayError('RUN_ACTIVE', `run ${run.id} is ${run.status}; replay the item when it has ended`);
 }
 
 /** A descendant whose other parents ended badly by themselves would only be skipped again. */
@@ -98,35 +153,6 @@ function reopen(work: Work, run: RunRow): void {
   work.changeRun(run);
 }
 
-function reset(
-  work: Work,
-  task: TaskRow,
-  what: { attempts: boolean; gate: boolean; generation: boolean },
-): void {
-  work.move(task, 'PENDING', { event: 'task.replayed', by: 'operator' });
-  if (what.attempts) {
-    task.attempts_spent = 0;
-    task.losses = 0;
-    task.releases = 0;
-    task.unstarted = 0;
-  }
-  if (what.gate) task.gate = null;
-  if (what.generation) {
-    task.generation += 1;
-    task.checkpoint = null;
-  }
-  if (what.gate) task.answers = null;
-  task.question = null;
-  task.question_id = null;
-  task.error = null;
-  task.output_attempt = null;
-  task.finished_at = null;
-  task.started_at = null;
-  task.not_before = null;
-  task.progress = null;
-  task.message = null;
-}
-
 /** Counts parents afresh and lets those that wait for nothing move on. */
 async function reconnect(work: Work, tasks: readonly TaskRow[]): Promise<void> {
   const edges = await work.tx.tasks.parentsOf(tasks.map((task) => task.key));
@@ -163,7 +189,7 @@ async function holdWaiting(work: Work, tasks: readonly TaskRow[]): Promise<void>
   const below = await work.tx.tasks.childrenOf(keys, { after: 0, limit: Number.MAX_SAFE_INTEGER });
   const again = new Set(keys);
   const waiting = (await work.tasks(below.map((edge) => edge.child))).filter(
-    (child) => child.status === 'PENDING' && !again.has(child.key),
+    (child) => child.status === 'PENDING' && !isExpanded(child) && !again.has(child.key),
   );
   const edges = await work.tx.tasks.parentsOf(waiting.map((child) => child.key));
   const parents = new Map((await work.tasks(edges.map((edge) => edge.parent))).map((row) => [row.key, row]));
@@ -176,10 +202,11 @@ async function holdWaiting(work: Work, tasks: readonly TaskRow[]): Promise<void>
   }
 }
 
+/** Items follow their maps, so they are left out. */
 async function allTasks(work: Work, run: RunRow): Promise<TaskRow[]> {
   const tasks: TaskRow[] = [];
   for (let after = 0; ; ) {
-    const page = await work.adopt(await work.tx.tasks.ofRun(run.key, { after, limit: PAGE }));
+    const page = await work.adopt(await work.tx.tasks.nodesOf(run.key, { after, limit: PAGE }));
     tasks.push(...page);
     if (page.length < PAGE) return tasks;
     after = page.at(-1)?.key ?? after;

@@ -5,13 +5,11 @@ import type { Workflow } from '../definition/workflow.ts';
 /** Refuses a workflow before anything is stored. */
 export function requireRunnable(workflow: Workflow): void {
   const tasks = Object.entries(workflow.tasks);
-  const mapped = tasks.find(([, task]) => task.for_each !== undefined);
   const limited = tasks.find(([, task]) => (task.limits ?? []).length > 0);
-  if (mapped !== undefined) throw refusal(`task \`${mapped[0]}\` has \`for_each\``, 'run');
-  if (limited !== undefined) throw refusal(`task \`${limited[0]}\` has \`limits\``, 'enforce');
-  if (workflow.budget !== undefined) throw refusal('the workflow has a `budget`', 'enforce');
+  if (limited !== undefined) throw refusal(`task \`${limited[0]}\` has \`limits\``);
+  if (workflow.budget !== undefined) throw refusal('the workflow has a `budget`');
 }
 
-function refusal(what: string, verb: 'run' | 'enforce'): RelayError {
-  return new RelayError('NOT_SUPPORTED', `${what}, which this version cannot ${verb} yet`);
+function refusal(what: string): RelayError {
+  return new RelayError('NOT_SUPPORTED', `${what}, which this version cannot enforce yet`);
 }

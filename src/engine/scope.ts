@@ -5,6 +5,8 @@ import type { RunRow, TaskRow } from '../stores/rows.ts';
 import type { Tx } from '../stores/store.ts';
 import type { Reference, Scope } from '../template/template.ts';
 import { referencedTasks } from './compiled-value.ts';
+import { itemScope, MapLists } from './map-lists.ts';
+import { ERRORS_ORDINAL } from './map-row.ts';
 import { readJson } from './payload.ts';
 
 /** Where values come from that are not in the store. */
@@ -30,15 +32,19 @@ const OUTPUT_BYTES_MAX = 1024 * 1024;
 export class Scopes {
   readonly #surroundings: Surroundings;
   readonly #outputs = new Map<string, unknown>();
+  readonly #lists: MapLists;
 
   constructor(surroundings: Surroundings) {
     this.#surroundings = surroundings;
+    this.#lists = new MapLists(surroundings.blobs);
   }
 
   /** One scope per request; all rows and artifacts are read together. */
   async build(tx: Tx, requests: readonly ScopeRequest[]): Promise<Scope[]> {
     const needy = requests.filter(({ references }) => references.some(({ root }) => root === 'tasks'));
-    const edges = needy.length === 0 ? [] : await tx.tasks.parentsOf(needy.map(({ task }) => task.key));
+    // What an item may read is what its map was made to wait for.
+    const edges =
+      needy.length === 0 ? [] : await tx.tasks.parentsOf([...new Set(needy.map(({ task }) => nodeOf(task)))]);
     const parents = new Map(
       (edges.length === 0 ? [] : await tx.tasks.byKeys([...new Set(edges.map((edge) => edge.parent))])).map(
         (row) => [row.key, row],
@@ -47,11 +53,16 @@ export class Scopes {
     const parentsOf = groupByChild(edges);
     const wanted = requests.map(({ task, references }) => {
       const ids = new Set(referencedTasks(references));
-      const rows = (parentsOf.get(task.key) ?? []).flatMap((parent) => parents.get(parent) ?? []);
+      const rows = (parentsOf.get(nodeOf(task)) ?? []).flatMap((parent) => parents.get(parent) ?? []);
       return rows.filter((row) => ids.has(row.task_id));
     });
     const outputs = await this.#load(tx, wanted.flat());
-    return requests.map((request, index) => this.#scope(request, taskScope(wanted[index] ?? [], outputs)));
+    const errors = await this.#loadErrors(tx, wanted.flat(), requests);
+    const lists = await this.#lists.load(tx, requests);
+    return requests.map((request, index) => ({
+      ...this.#scope(request, taskScope(wanted[index] ?? [], outputs, errors)),
+      ...itemScope(request.task, lists),
+    }));
   }
 
   /** The scope of a run's outputs: any of its tasks, no task of its own. */
@@ -63,10 +74,9 @@ export class Scopes {
     const ids = referencedTasks(references);
     const tasks = ids.length === 0 ? [] : await tx.tasks.byTaskIds(run.key, ids);
     const outputs = await this.#load(tx, tasks);
-    return {
-      scope: { ...this.#common(run, references, () => undefined), tasks: taskScope(tasks, outputs) },
-      tasks,
-    };
+    const errors = await this.#loadErrors(tx, tasks, [{ references }]);
+    const common = this.#common(run, references, () => undefined);
+    return { scope: { ...common, tasks: taskScope(tasks, outputs, errors) }, tasks };
   }
 
   /** The output of a task, for showing. */
@@ -96,6 +106,24 @@ export class Scopes {
       this.#outputs.delete(oldest);
     }
     return outputs;
+  }
+
+  /** What `tasks.<id>.errors` gives, by task key; read only where a template names it. */
+  async #loadErrors(
+    tx: Tx,
+    tasks: readonly TaskRow[],
+    requests: readonly Pick<ScopeRequest, 'references'>[],
+  ): Promise<ReadonlyMap<number, unknown>> {
+    const names = requests.flatMap(({ references }) =>
+      references.filter(({ root, path }) => root === 'tasks' && path[1] === 'errors'),
+    );
+    const ids = new Set(referencedTasks(names));
+    const maps = tasks.filter((task) => task.map_size !== null && ids.has(task.task_id));
+    const places = [...new Set(maps)].map(({ key, attempt }) => [key, attempt, ERRORS_ORDINAL] as const);
+    const errors = new Map<number, unknown>();
+    for (const artifact of await tx.artifacts.find(places))
+      errors.set(artifact.task_key, await readJson(artifact, this.#surroundings.blobs));
+    return errors;
   }
 
   #scope({ task, run, references, isMasked }: ScopeRequest, tasks: Record<string, unknown>): Scope {
@@ -134,6 +162,11 @@ export class Scopes {
   }
 }
 
+/** The task of the workflow that a row stands for: an item stands for its map. */
+function nodeOf(task: TaskRow): number {
+  return task.map_key ?? task.key;
+}
+
 /** Names a task's output; a rerun has another one. */
 function outputName(task: TaskRow): string | null {
   return task.output_attempt === null ? null : `${task.key}.${task.output_attempt}`;
@@ -153,13 +186,14 @@ function groupByChild(edges: readonly { parent: number; child: number }[]): Read
 function taskScope(
   tasks: readonly TaskRow[],
   outputs: ReadonlyMap<string, unknown>,
+  errors: ReadonlyMap<number, unknown>,
 ): Record<string, unknown> {
   return Object.fromEntries(
     tasks.map((task) => {
       const { task_id, status, error } = task;
       const output = status === 'SUCCESS' ? (outputs.get(outputName(task) ?? '') ?? null) : null;
       const failure = error === null || status === 'SUCCESS' ? null : (JSON.parse(error) as TaskFailure);
-      return [task_id, { status, output, error: failure, errors: null }];
+      return [task_id, { status, output, error: failure, errors: errors.get(task.key) ?? null }];
     }),
   );
 }

@@ -6,6 +6,7 @@ import { isTerminal } from '../domain/states.ts';
 import type { TaskRow } from '../stores/rows.ts';
 import { admit, advance, badEnd, becomeEligible } from './advance.ts';
 import type { EngineContext } from './engine-context.ts';
+import { isExpanded, recountItems } from './map-row.ts';
 import type { Work } from './work.ts';
 
 const BATCH = 100;
@@ -61,6 +62,7 @@ async function mendQueued(context: EngineContext, work: Work, task: TaskRow): Pr
 
 /** Counts the parents afresh; all of them are over, or the row would not have been found. */
 async function mendPending(work: Work, task: TaskRow): Promise<string> {
+  if (isExpanded(task)) return mendMap(work, task);
   const edges = await work.tx.tasks.parentsOf([task.key]);
   const parents = await work.tasks(edges.map((edge) => edge.parent));
   task.deps_remaining = parents.filter((parent) => !isTerminal(parent.status)).length;
@@ -74,4 +76,11 @@ async function mendPending(work: Work, task: TaskRow): Promise<string> {
   if (task.deps_remaining > 0) return 'counted again';
   becomeEligible(work, task, parents.length > 0);
   return 'advanced';
+}
+
+/** Counts the items afresh; all that exist are over, or the row would not have been found. Those that are missing are made. */
+async function mendMap(work: Work, map: TaskRow): Promise<string> {
+  const items = await work.tx.tasks.items(map, { from: 0, limit: map.map_size ?? 0 });
+  recountItems(work, map, items);
+  return map.deps_remaining > 0 ? 'items made' : 'items counted again';
 }

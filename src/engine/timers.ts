@@ -1,6 +1,6 @@
 /** What is due at a time: retries and waits, unanswered questions, runs that take too long. */
 import type { TaskRow, TimerRow } from '../stores/rows.ts';
-import { advance, roomOf, stopRun } from './advance.ts';
+import { advance, hasRoom, stopRun } from './advance.ts';
 import { answer } from './answer.ts';
 import { completeWait, type StoredQuestion } from './decide.ts';
 import type { EngineContext } from './engine-context.ts';
@@ -46,7 +46,7 @@ async function fire(context: EngineContext, work: Work, timer: TimerRow): Promis
 /** A delayed task is due: into the queue when its run has room, else it waits as READY like the others. */
 function handOut(work: Work, task: TaskRow): void {
   const run = work.runOf(task);
-  if (run.paused === 0 && roomOf(run) > 0) work.makeClaimable(task);
+  if (hasRoom(work, task)) work.makeClaimable(task);
   else {
     work.move(task, 'READY', { event: 'task.ready', reason: run.paused === 1 ? 'paused' : 'capacity' });
     task.waiting_for = run.paused === 1 ? 'paused' : 'capacity';

@@ -45,11 +45,15 @@ export class Work {
   ended: TaskRow[] = [];
   /** Runs in which a task failed without being tolerated; their policy is applied after the results. */
   readonly failedRuns = new Set<number>();
+  /** Maps in which slots became free: items that wait for one may go on. */
+  readonly freedMaps = new Set<TaskRow>();
   readonly #tasks = new Map<number, TaskRow>();
   readonly #runs = new Map<number, RunRow>();
   readonly #changed = new Set<TaskRow>();
   readonly #changedRuns = new Set<RunRow>();
+  /** How many tasks are found where they no longer stand: by run for those that wait for room, by map for those that wait for a slot. */
   readonly #leftReady = new Map<number, number>();
+  readonly #leftHeld = new Map<number, number>();
   readonly #taskEvents = new TaskEvents();
   readonly #events: NewEvent[] = [];
   readonly #attempts: AttemptRow[] = [];
@@ -83,10 +87,15 @@ export class Work {
     return rows;
   }
 
-  /** Takes rows that a query returned into the work; rows known already win over what was read. */
+  /** Takes rows that a query returned into the work, items with their maps; rows known already win over what was read. */
   async adopt(rows: readonly TaskRow[]): Promise<TaskRow[]> {
-    for (const row of rows) if (!this.#tasks.has(row.key)) this.#tasks.set(row.key, row);
+    const maps: number[] = [];
+    for (const row of rows) {
+      if (!this.#tasks.has(row.key)) this.#tasks.set(row.key, row);
+      if (row.map_key !== null && !this.#tasks.has(row.map_key)) maps.push(row.map_key);
+    }
     await this.runs(rows.map((row) => row.run_key));
+    if (maps.length > 0) await this.tasks(maps);
     return rows.map((row) => this.#tasks.get(row.key) ?? row);
   }
 
@@ -103,6 +112,13 @@ export class Work {
     const run = this.#runs.get(task.run_key);
     invariant(run !== undefined, `the run of task ${task.id} is loaded with it`);
     return run;
+  }
+
+  /** The map of a loaded item. */
+  mapOf(item: TaskRow): TaskRow {
+    const map = this.#tasks.get(item.map_key ?? 0);
+    invariant(map !== undefined, `the map of item ${item.id} is loaded with it`);
+    return map;
   }
 
   loadedRuns(): Iterable<RunRow> {
@@ -153,6 +169,7 @@ export class Work {
     if (at !== undefined && at.notBefore > this.now) {
       task.not_before = at.notBefore;
       task.waiting_for = 'time';
+      this.#giveSlot(task);
       this.addTimer({ due_at: at.notBefore, kind: at.kind, subject: task.key });
     } else this.makeClaimable(task);
   }
@@ -160,6 +177,8 @@ export class Work {
   /** A QUEUED task can be claimed from now on. */
   makeClaimable(task: TaskRow): void {
     const run = this.runOf(task);
+    const hasSlot = this.#takeSlot(task);
+    invariant(hasSlot, `item ${task.id} is handed out with a slot of its map`);
     task.in_queue = 1;
     task.waiting_for = 'pool';
     run.n_queued += 1;
@@ -176,6 +195,25 @@ export class Work {
   /** How many tasks of a run this work has moved on from READY; a query still finds them there. */
   leftReady(run: RunRow): number {
     return this.#leftReady.get(run.key) ?? 0;
+  }
+
+  /** How many items of a map no longer wait for a slot because of this work; a query still finds them. */
+  leftHeld(map: TaskRow): number {
+    return this.#leftHeld.get(map.key) ?? 0;
+  }
+
+  /** Whether the `max_parallel` of a task's map, if there is one, lets it be handed out. */
+  hasSlot(task: TaskRow): boolean {
+    return !isSlotless(task) || (this.mapOf(task).map_slots ?? 0) > 0;
+  }
+
+  /** A READY item that waited for a slot of its map gets one, and waits for room in its run like any other task. */
+  letIn(item: TaskRow): void {
+    const hasSlot = this.#takeSlot(item);
+    invariant(hasSlot, `there is a slot for item ${item.id}`);
+    this.#countLeft(this.#leftHeld, item.map_key ?? 0);
+    this.runOf(item).n_ready += 1;
+    this.#changedRuns.add(this.runOf(item));
   }
 
   /** Tasks that became claimable in this work. */
@@ -247,11 +285,14 @@ export class Work {
     return this.#attempts.find((row) => row.task_key === task_key && row.attempt === attempt);
   }
 
-  /** Stores what an attempt leaves; number 0 is the output of the task. */
-  addArtifact(task: TaskRow, artifact: Omit<ArtifactRow, 'task_key' | 'attempt' | 'created_at'>): void {
+  /** Stores what an attempt leaves, the current one unless it says another; number 0 is the output of the task. */
+  addArtifact(
+    task: TaskRow,
+    artifact: Omit<ArtifactRow, 'task_key' | 'attempt' | 'created_at'> & { readonly attempt?: number },
+  ): void {
     this.#artifacts.push({
       task_key: task.key,
-      attempt: task.attempt,
+      attempt: artifact.attempt ?? task.attempt,
       ordinal: artifact.ordinal,
       kind: artifact.kind,
       name: artifact.name,
@@ -314,9 +355,10 @@ export class Work {
   #leave(task: TaskRow, run: RunRow, to: TaskStatus): void {
     // A start keeps its lease.
     if (task.status === 'LEASED' && to === 'RUNNING') return;
-    if (task.status === 'READY') {
+    if (isHeld(task)) this.#countLeft(this.#leftHeld, task.map_key ?? 0);
+    else if (task.status === 'READY') {
       run.n_ready -= 1;
-      this.#leftReady.set(run.key, this.leftReady(run) + 1);
+      this.#countLeft(this.#leftReady, run.key);
     } else if (task.lease_id !== null) {
       run.n_leased -= 1;
       task.lease_id = null;
@@ -336,14 +378,42 @@ export class Work {
 
   #enter(task: TaskRow, run: RunRow): void {
     this.#changed.add(task);
-    if (task.status === 'READY') run.n_ready += 1;
-    else if (task.status === 'BLOCKED' || task.status === 'WAITING_INPUT') task.waiting_for = 'person';
+    if (task.status === 'READY') run.n_ready += this.#takeSlot(task) ? 1 : 0;
+    else if (task.map_key !== null && !KEEPS_SLOT.has(task.status)) this.#giveSlot(task);
+    if (task.status === 'BLOCKED' || task.status === 'WAITING_INPUT') task.waiting_for = 'person';
     else if (task.status === 'PENDING') task.waiting_for = 'dependency';
     else if (isTerminal(task.status)) {
       task.finished_at = this.now;
       this.ended.push(task);
       if (task.status === 'FAILED' && task.is_tolerated === 0) this.failedRuns.add(task.run_key);
     }
+  }
+
+  /** Items of a map with `max_parallel` hold a slot from READY until they end, wait for a person, or wait for a time. */
+  #takeSlot(task: TaskRow): boolean {
+    if (!isSlotless(task)) return true;
+    const map = this.mapOf(task);
+    if (map.map_slots === null || map.map_slots === 0) return false;
+    map.map_slots -= 1;
+    task.map_slots = 1;
+    this.#changed.add(map).add(task);
+    return true;
+  }
+
+  #giveSlot(task: TaskRow): void {
+    if (task.map_key === null || task.map_slots === null) return;
+    if (task.map_slots === 1) {
+      const map = this.mapOf(task);
+      map.map_slots = (map.map_slots ?? 0) + 1;
+      this.#changed.add(map);
+      this.freedMaps.add(map);
+    }
+    task.map_slots = isTerminal(task.status) ? null : 0;
+    this.#changed.add(task);
+  }
+
+  #countLeft(counts: Map<number, number>, key: number): void {
+    counts.set(key, (counts.get(key) ?? 0) + 1);
   }
 
   #note(task: TaskRow, from: TaskStatus, cause: Cause): void {
@@ -409,6 +479,18 @@ const COUNTERS: Readonly<Record<CounterClass, Counter>> = Object.freeze({
   cancelled: 'n_cancelled',
   skipped: 'n_skipped',
 });
+
+const KEEPS_SLOT: ReadonlySet<TaskStatus> = new Set(['QUEUED', 'LEASED', 'RUNNING']);
+
+/** Whether a task is an item of a map with `max_parallel` and holds none of its slots. */
+function isSlotless(task: TaskRow): boolean {
+  return task.map_key !== null && task.map_slots === 0;
+}
+
+/** Whether a READY task is an item that waits for a slot of its map. */
+export function isHeld(task: TaskRow): boolean {
+  return isSlotless(task) && task.status === 'READY';
+}
 
 function counterOf(task: TaskRow): Counter {
   return COUNTERS[classOf(task.status, { tolerated: task.is_tolerated === 1 })];

@@ -53,6 +53,8 @@ export const TASK_NEW = [
   'id',
   'run_key',
   'task_id',
+  'map_index',
+  'map_key',
   'is_plain',
   'is_finally',
   'is_tolerated',
@@ -100,6 +102,9 @@ export const TASK_CHANGES = [
   'output_attempt',
   'error',
   'usage',
+  'map_size',
+  'map_failed',
+  'map_slots',
 ] as const satisfies readonly (keyof TaskRow)[];
 
 export const ATTEMPT_COLUMNS = [
@@ -228,6 +233,10 @@ export const TASK_COLUMNS = [
   'error',
   'usage',
   'spec',
+  'map_key',
+  'map_size',
+  'map_failed',
+  'map_slots',
 ] as const satisfies readonly (keyof TaskRow)[];
 
 /** A row from the list that a statement returns. Written out, because a row is built for every task on the hot path. */
@@ -323,6 +332,10 @@ export function toTaskRow(list: readonly unknown[]): TaskRow {
     error: list[43] as TaskRow['error'],
     usage: list[44] as TaskRow['usage'],
     spec: list[45] as TaskRow['spec'],
+    map_key: list[46] as TaskRow['map_key'],
+    map_size: list[47] as TaskRow['map_size'],
+    map_failed: list[48] as TaskRow['map_failed'],
+    map_slots: list[49] as TaskRow['map_slots'],
   };
 }
 
@@ -419,5 +432,9 @@ export function fromTaskRow(row: TaskRow): unknown[] {
     row.error,
     row.usage,
     row.spec,
+    row.map_key,
+    row.map_size,
+    row.map_failed,
+    row.map_slots,
   ];
 }

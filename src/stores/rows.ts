@@ -107,6 +107,14 @@ export interface TaskRow {
   usage: string | null;
   /** The canonical task, for tasks that no workflow version holds. */
   readonly spec: string | null;
+  /** The map that the task is an item of. */
+  readonly map_key: number | null;
+  /** Of a map: how many items its list has; null while the list is not known. */
+  map_size: number | null;
+  /** Of a map: how many of its items are FAILED. */
+  map_failed: number;
+  /** Of a map with `max_parallel`: slots that are free. Of one of its items that is not over: 1 when it holds a slot, 0 when not. Null elsewhere. */
+  map_slots: number | null;
 }
 
 /** How one claim of a task run ended; also what a repeated settlement is answered from. */
@@ -129,9 +137,9 @@ export interface AttemptRow {
 export interface ArtifactRow {
   readonly task_key: number;
   readonly attempt: number;
-  /** 0 is the output. */
+  /** 0 is the output. The list of a map stands at attempt 0, under its generation + 1. */
   readonly ordinal: number;
-  readonly kind: 'output' | 'file' | 'items';
+  readonly kind: 'output' | 'file' | 'items' | 'errors';
   readonly name: string;
   readonly content_type: string;
   readonly bytes: number;
@@ -147,6 +155,8 @@ export interface EventRow {
   readonly run_id: string | null;
   readonly task_run_id: string | null;
   readonly task_id: string | null;
+  /** The place in the list, of an item of a map. */
+  readonly map_index: number | null;
   readonly type: string;
   readonly at: number;
   readonly data: string;
@@ -159,10 +169,10 @@ export interface TimerRow {
   readonly subject: number;
 }
 
-/** Work that is done in chunks: unlocking the children of `subject`, or stopping or cancelling a run. */
+/** Work that is done in chunks: unlocking the children of `subject`, making or ending the items of the map `subject`, stopping or cancelling a run. */
 export interface CursorRow {
   readonly key: number;
-  readonly kind: 'unlock' | 'stop' | 'cancel';
+  readonly kind: 'unlock' | 'expand' | 'retire' | 'stop' | 'cancel';
   readonly run_key: number;
   readonly subject: number;
   readonly position: number;

@@ -65,6 +65,9 @@ interface EventFilter {
   readonly limit: number;
 }
 
+/** Where a map is found. */
+type MapPlace = Pick<TaskRow, 'key' | 'run_key'>;
+
 /** Operations inside one transaction. Reads see the transaction's own writes. */
 export interface Tx {
   readonly workflows: {
@@ -90,8 +93,15 @@ export interface Tx {
   readonly tasks: {
     byKeys(keys: readonly number[]): Promise<TaskRow[]>;
     byId(id: string): Promise<TaskRow | null>;
+    /** Tasks by name; of a map its own row, without its items. */
     byTaskIds(run_key: number, task_ids: readonly string[]): Promise<TaskRow[]>;
     ofRun(run_key: number, page: { after: number; limit: number }): Promise<TaskRow[]>;
+    /** The tasks of a run without the items of its maps. */
+    nodesOf(run_key: number, page: { after: number; limit: number }): Promise<TaskRow[]>;
+    /** Items of a map in the order of its list. */
+    items(map: MapPlace, page: { from: number; limit: number }): Promise<TaskRow[]>;
+    /** READY items that wait for a slot of their map, oldest first. */
+    held(map: MapPlace, limit: number): Promise<TaskRow[]>;
     insert(rows: readonly TaskRow[]): Promise<number[]>;
     /** Writes rows that this transaction has read or inserted, as far as they have changed. */
     save(rows: readonly TaskRow[]): Promise<void>;
@@ -103,6 +113,7 @@ export interface Tx {
     parentsOf(children: readonly number[]): Promise<{ parent: number; child: number }[]>;
     link(edges: readonly (readonly [parent: number, child: number])[]): Promise<void>;
     unfinished(run_key: number, page: { after: number; limit: number }): Promise<TaskRow[]>;
+    /** READY tasks that wait for room in their run; not those that wait for a slot of their map. */
     ready(run_key: number, limit: number): Promise<TaskRow[]>;
     undecided(limit: number): Promise<TaskRow[]>;
     expired(now: number, limit: number): Promise<TaskRow[]>;
@@ -134,7 +145,7 @@ export interface Tx {
   };
   readonly cursors: {
     add(rows: readonly Omit<CursorRow, 'key'>[]): Promise<void>;
-    /** Unlocks before stops and cancels, then oldest first. */
+    /** Unlocks before stops and cancels before expansions, then oldest first; expansions take turns. */
     first(limit: number): Promise<CursorRow[]>;
     ofRun(run_key: number): Promise<CursorRow[]>;
     move(key: number, position: number): Promise<void>;

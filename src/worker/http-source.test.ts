@@ -92,6 +92,34 @@ describe('a worker behind HTTP', () => {
     expect(run.tasks.map((task) => task.output)).toEqual(Array.from({ length: 50 }, (_, n) => n * 2));
   });
 
+  // SPEC S4.9, S13.1
+  it('gets the items of a map through the same leases, with their index', async () => {
+    const bench = await openBench();
+    const place = defineHandler({
+      name: 'place',
+      summary: 'says which item it is',
+      config: z.object({ of: z.string() }),
+      run: async ({ config, task }) => `${task.map_index} of ${config.of}`,
+    } as Handler<{ of: string }>);
+    await startWorker(bench, { handlers: [place as Handler] });
+    const client = bench.client();
+    const map = { for_each: ['a', 'b', 'c'], uses: 'place', with: { of: '{{ item }}' } };
+    const definition = { name: 'places', handlers: ['place'], tasks: { map } };
+    const { id } = await client.runs.start({ definition });
+    const run = await client.runs.get(id, { wait_ms: 20_000 });
+    expect(run.tasks[0]).toMatchObject({
+      output: ['0 of a', '1 of b', '2 of c'],
+      items: { total: 3, done: 3, failed: 0 },
+    });
+    const first = await client.runs.tasks(id, { task_id: 'map', limit: 2 });
+    const rest = await client.runs.tasks(id, { task_id: 'map', cursor: first.next_cursor ?? '' });
+    expect([...first.items, ...rest.items].map(({ map_index }) => map_index)).toEqual([null, 0, 1, 2]);
+    expect(rest.next_cursor).toBeNull();
+    const [item] = (await client.runs.tasks(id, { task_id: 'map', map_index: 1 })).items;
+    expect(item).toMatchObject({ map_index: 1, output: '1 of b', items: null });
+    expect((await client.runs.tasks(id, { task_id: 'map', map_index: 3 })).items).toEqual([]);
+  });
+
   it('finishes its tasks with nothing recorded twice when every second answer is lost', async () => {
     const bench = await openBench();
     let calls = 0;

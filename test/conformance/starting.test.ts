@@ -20,7 +20,6 @@ conformance('starting runs', (open) => {
       refusal(h.start(tasks, { ...rest }));
     expect(await refused({ a: {} }, { budget: { tokens: 1 } })).toBe('NOT_SUPPORTED');
     expect(await refused({ a: { limits: ['openai'] } })).toBe('NOT_SUPPORTED');
-    expect(await refused({ a: { for_each: [1, 2] } })).toBe('NOT_SUPPORTED');
     expect(await h.store.read((tx) => tx.runs.list({ limit: 1 }))).toEqual([]);
   });
 

@@ -1,13 +1,13 @@
 /**
- * The crash sweep: the process stops at the N-th statement, for every N, through a diamond with a retry and a gate and the
- * cancel of a second run. Another process opens what is left, repeats what it does not know to be recorded, and finishes.
+ * The crash sweep: the process stops at the N-th statement, for every N, through a diamond with a retry and a gate, the cancel of
+ * a second run, and a map with an item that fails, a retry of it and a rerun with a shorter list. Another process opens what is left, repeats what it does not know to be recorded, and finishes.
  */
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import type { Settlement, SettlementResult } from '../../src/worker/work-source.ts';
 import { STORES } from '../conformance/stores.ts';
-import { CRASHED, Harness } from '../support/harness.ts';
+import { CRASHED, Harness, HOPELESS } from '../support/harness.ts';
 import { brokenPromises } from '../support/invariants.ts';
 
 const STATEMENTS_MAX = 2_000;
@@ -30,7 +30,7 @@ describe.each(STORES)('crash sweep on $name', (kind) => {
       const stop = (name: string): void => {
         if (++count >= stopAt) throw new Crash(`stopped at statement ${stopAt}, ${name}`);
       };
-      const harness = await Harness.on(kind, { onStatement: stop, parent });
+      const harness = await Harness.on(kind, { onStatement: stop, parent, itemsChunk: 2 });
       const memory: Memory = { said: [], heard: new Map() };
       count = 0;
       const isThrough = await liveOn(harness, memory);
@@ -44,7 +44,7 @@ describe.each(STORES)('crash sweep on $name', (kind) => {
       }
     }
     expect.fail('the scenario has no end');
-  }, 300_000);
+  }, 600_000);
 });
 
 /** The scenario; true when it went through without a crash. */
@@ -73,7 +73,36 @@ const DIAMOND = {
 const REST = { name: 'diamond', max_parallel: 2, outputs: { d: '{{ tasks.d.output }}' } };
 const SECOND = { x: {}, y: { needs: 'x' }, z: {} };
 
+/** Items are made two at a time, so that there is a boundary inside the list; the rerun has one item less. */
+const MAPPED = {
+  map: { for_each: 'range(3 - [task.attempt, 1] | min)', max_parallel: 2, with: { value: '{{ item }}' } },
+  after: { with: { value: '{{ tasks.map.output | length }}' } },
+};
+const MAPPED_REST = { name: 'mapped', on_failure: 'continue' };
+
 async function scenario(h: Harness, memory: Memory): Promise<void> {
+  await diamondAndCancel(h, memory);
+  await mapped(h, memory);
+}
+
+async function mapped(h: Harness, memory: Memory): Promise<void> {
+  const run = await h.start(MAPPED, MAPPED_REST, { priority: 1 });
+  await h.idle();
+  const [one, two] = await h.claimAll(2);
+  await settle(h, memory, { kind: 'fail', lease_id: one.lease_id, failure: HOPELESS });
+  await settle(h, memory, { kind: 'complete', lease_id: two.lease_id, output: 'map' });
+  await say(h, memory, 'complete', 'map');
+  await h.idle();
+  await h.engine.retryRun(run, 'op');
+  await h.idle();
+  await say(h, memory, 'complete', 'map');
+  await h.idle();
+  await say(h, memory, 'complete', 'after');
+  await h.engine.rerunFrom(run, 'map', 'op');
+  await h.idle();
+}
+
+async function diamondAndCancel(h: Harness, memory: Memory): Promise<void> {
   const diamond = await h.start(DIAMOND, REST);
   const second = await h.start(SECOND, { name: 'second' }, { priority: -1 });
   await say(h, memory, 'complete', 'a');
@@ -129,15 +158,16 @@ async function finishEverything(h: Harness, stopAt: number): Promise<void> {
   const names = new Set((await allRuns(h)).map((run) => run.workflow_name));
   if (!names.has('diamond')) await h.start(DIAMOND, REST);
   if (!names.has('second')) await h.start(SECOND, { name: 'second' });
+  if (!names.has('mapped')) await h.start(MAPPED, MAPPED_REST);
   for (let turn = 0; turn < END_TURNS_MAX; turn++) {
     await h.idle();
     await check(h, stopAt, `turn ${turn}`);
     const runs = await allRuns(h);
+    for (const { id } of runs.filter(({ status }) => status === 'FAILED')) await h.engine.retryRun(id, 'op');
     if (runs.every(({ status }) => ['SUCCESS', 'CANCELLED'].includes(status))) {
-      expect(runs.map(({ status, workflow_name }) => [workflow_name, status])).toContainEqual([
-        'diamond',
-        'SUCCESS',
-      ]);
+      const ends = runs.map(({ status, workflow_name }) => [workflow_name, status]);
+      expect(ends).toContainEqual(['diamond', 'SUCCESS']);
+      expect(ends).toContainEqual(['mapped', 'SUCCESS']);
       return;
     }
     for (const task of await allTasks(h))

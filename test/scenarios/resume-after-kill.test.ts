@@ -4,13 +4,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import type { RelayApi } from '../../src/app/api.ts';
+import type { EventView, RelayApi } from '../../src/app/api.ts';
 import { LocalRelay } from '../../src/app/local-relay.ts';
 import { ROOT } from '../support/built-cli.ts';
 import { seededRandom } from '../support/harness.ts';
 
 const KILLS = process.env.RELAY_LONG === 'yes' ? 100 : 20;
 const SEED = Number(process.env.RELAY_SEED ?? 20_260_101);
+const MAP_KILLS = KILLS / 2;
+const ITEMS = 5_000;
 const LAYERS = 30;
 const WIDTH = 9;
 const TASKS = LAYERS * (WIDTH + 1);
@@ -36,6 +38,41 @@ it(`a run of ${TASKS} tasks survives ${KILLS} kills of relay run and relay resum
   await look(proveWhole);
 }, 600_000);
 
+// SPEC S4.9
+it(`a map of ${ITEMS} items survives ${MAP_KILLS} kills: every item once, all outputs in order (seed ${SEED})`, async () => {
+  writeFileSync(join(folder, 'map.json'), JSON.stringify(mapOf(ITEMS)));
+  const random = seededRandom(SEED);
+  const data = ['--data', 'of-map'];
+  let hasRun = false;
+  for (let kill = 0; kill < MAP_KILLS; kill++) {
+    const code = await relay([...(hasRun ? ['resume'] : ['run', 'map.json']), ...data], 350 + random() * 300);
+    expect(code, `the run ended before kill ${kill}`).toBeNull();
+    hasRun ||= (await look((api) => api.runs.list({}), 'of-map')).items.length > 0;
+  }
+  expect(await relay(['resume', ...data], END_WITHIN_MS)).toBe(0);
+  await look(async (api) => {
+    const [summary] = (await api.runs.list({})).items;
+    const run = await api.runs.get(summary?.id ?? '');
+    expect(run).toMatchObject({ status: 'SUCCESS', outputs: { sum: (ITEMS * (ITEMS - 1)) / 2 } });
+    expect(run.tasks[0]?.items).toEqual({ total: ITEMS, done: ITEMS, failed: 0 });
+    const completed = (await completedEvents(api)).flatMap(({ task_id, map_index }) =>
+      task_id === 'map' ? (map_index ?? []) : [],
+    );
+    expect(completed.toSorted((a, b) => a - b)).toEqual(Array.from({ length: ITEMS }, (_, index) => index));
+    const pieces: Uint8Array[] = [];
+    const content = await api.tasks.artifact(run.tasks[0]?.output_ref ?? '');
+    for await (const piece of await content.read()) pieces.push(piece);
+    expect(JSON.parse(Buffer.concat(pieces).toString())).toEqual(completed.toSorted((a, b) => a - b));
+  }, 'of-map');
+}, 600_000);
+
+/** The sum is the last thing to be worked out; the wait lets the run outlive its kills. */
+function mapOf(items: number): unknown {
+  const map = { for_each: `range(${items})`, uses: 'transform', with: { value: '{{ item }}' } };
+  const late = { for_each: [1, 2], uses: 'wait', with: { for: `${MAP_KILLS * 700}ms` } };
+  return { name: 'map', tasks: { map, late }, outputs: { sum: '{{ tasks.map.output | sum }}' } };
+}
+
 async function proveWhole(api: RelayApi): Promise<void> {
   const { items } = await api.runs.list({});
   expect(items.map(({ status }) => status)).toEqual(['SUCCESS']);
@@ -48,14 +85,18 @@ async function proveWhole(api: RelayApi): Promise<void> {
     const lost = Array.from({ length: attempt - 1 }, () => 'expired');
     expect(outcomes.toSorted(), task_id).toEqual(['complete', ...lost]);
   }
-  const completed: (string | null)[] = [];
+  const completed = (await completedEvents(api)).map(({ task_id }) => task_id);
+  expect(completed.toSorted()).toEqual(tasks.map(({ task_id }) => task_id).toSorted());
+}
+
+async function completedEvents(api: RelayApi): Promise<readonly EventView[]> {
+  const completed: EventView[] = [];
   for (let cursor: string | undefined; ; ) {
     const page = await api.events.page({ types: ['task.completed'], cursor, limit: 1_000 });
-    completed.push(...page.items.map(({ task_id }) => task_id));
-    if (page.items.length === 0) break;
+    completed.push(...page.items);
+    if (page.items.length === 0) return completed;
     cursor = page.next_cursor ?? undefined;
   }
-  expect(completed.toSorted()).toEqual(tasks.map(({ task_id }) => task_id).toSorted());
 }
 
 /** Runs `relay`; gives its exit code, or null when it had to be killed. */
@@ -68,8 +109,8 @@ async function relay(argv: readonly string[], killAfterMs: number): Promise<numb
   return code;
 }
 
-async function look<T>(ask: (api: RelayApi) => Promise<T>): Promise<T> {
-  const options = { data: '.relay', cwd: folder, env: {}, log: 'silent', by: 'test' } as const;
+async function look<T>(ask: (api: RelayApi) => Promise<T>, data = '.relay'): Promise<T> {
+  const options = { data, cwd: folder, env: {}, log: 'silent', by: 'test' } as const;
   const local = await LocalRelay.open({ ...options, writeLog: () => {} });
   try {
     return await ask(local.api);

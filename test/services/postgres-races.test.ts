@@ -31,6 +31,39 @@ async function pair(): Promise<readonly [Harness, Harness]> {
 }
 
 describe.skipIf(skipped !== '')(`postgres: races${skipped}`, () => {
+  // SPEC S4.9
+  it('two engines make and work off the items of one map: each once, never more than its max_parallel', async () => {
+    const [left, right] = await pair();
+    const [items, slots] = [1_200, 7];
+    const run = await left.start({
+      map: { for_each: `range(${items})`, max_parallel: slots, with: { value: '{{ item }}' } },
+    });
+    let atWork = 0;
+    const taken: number[] = [];
+    const work = async (h: Harness): Promise<void> => {
+      while ((await h.run(run)).status !== 'SUCCESS') {
+        await h.engine.runOnce();
+        const leases = await h.claim(5);
+        atWork += leases.length;
+        expect(atWork).toBeLessThanOrEqual(slots);
+        taken.push(...leases.flatMap(({ map_index }) => map_index ?? []));
+        // A moment in which both may be at work; the end is counted before it is said, because the other may have the slot before the answer is here.
+        await h.run(run);
+        atWork -= leases.length;
+        await h.settle(
+          ...leases.map(
+            ({ lease_id, config }) => ({ kind: 'complete', lease_id, output: config.value }) as const,
+          ),
+        );
+      }
+    };
+    await Promise.all([work(left), work(right)]);
+    const all = Array.from({ length: items }, (_, index) => index);
+    expect(taken.toSorted((a, b) => a - b)).toEqual(all);
+    expect(await left.output(run, 'map')).toEqual(all);
+    expect(await brokenPromises(left.store, run)).toEqual([]);
+  }, 300_000);
+
   // SPEC S4.6
   it('two parents that finish in one instant in two engines unlock a child once', async () => {
     const [left, right] = await pair();

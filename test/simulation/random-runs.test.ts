@@ -16,6 +16,9 @@ const END_TURNS_MAX = 300;
 /** What every attempt uses, so that the sum tells how many were counted. */
 const USAGE = { tokens_in: 1 };
 const TASKS_MAX = 12;
+const ITEMS_MAX = 5;
+/** Less than most lists have, so that every run can be met between two chunks. */
+const ITEMS_CHUNK = 2;
 const taskArbitrary = fc.record({
   parents: fc.array(fc.nat(TASKS_MAX), { maxLength: 3 }),
   if: fc.option(fc.boolean(), { freq: 5, nil: undefined }),
@@ -25,6 +28,14 @@ const taskArbitrary = fc.record({
   attempts: fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined }),
   losses: fc.option(fc.integer({ min: 0, max: 2 }), { freq: 6, nil: undefined }),
   priority: fc.option(fc.integer({ min: -2, max: 2 }), { nil: undefined }),
+  map: fc.oneof(
+    { weight: 2, arbitrary: fc.constant(undefined) },
+    fc.record({
+      size: fc.nat(ITEMS_MAX),
+      on_item_failure: fc.constantFrom('fail', 'collect'),
+      max_parallel: fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined }),
+    }),
+  ),
 });
 const workflowArbitrary = fc.record({
   tasks: fc.array(taskArbitrary, { minLength: 1, maxLength: TASKS_MAX }),
@@ -35,6 +46,7 @@ const workflowArbitrary = fc.record({
   /** Tasks may be named in any order. */
   isReversed: fc.boolean(),
 });
+type RandomTask = RandomWorkflow['tasks'][number];
 type RandomWorkflow = typeof workflowArbitrary extends fc.Arbitrary<infer T> ? T : never;
 
 const KINDS = [
@@ -86,7 +98,10 @@ type Step = typeof stepArbitrary extends fc.Arbitrary<infer T> ? T : never;
 describe.each(STORES)('random runs on $name', (kind) => {
   let harness: Harness;
   beforeAll(async () => {
-    harness = await Harness.on(kind, { parent: existsSync('/dev/shm') ? '/dev/shm' : tmpdir() });
+    harness = await Harness.on(kind, {
+      parent: existsSync('/dev/shm') ? '/dev/shm' : tmpdir(),
+      itemsChunk: ITEMS_CHUNK,
+    });
   });
   afterAll(() => harness.close());
 
@@ -350,10 +365,24 @@ function toTasks(random: RandomWorkflow): Record<string, object> {
         ...(gate !== undefined && { gate }),
         ...(task.when !== undefined && { when: task.when }),
         ...(task.priority !== undefined && { priority: task.priority }),
+        ...(task.map !== undefined && toMap(task.map)),
       },
     ] as const;
   });
   return Object.fromEntries(random.isReversed ? entries.toReversed() : entries);
+}
+
+/** A rerun gets a longer or a shorter list: the attempt grows with every end of a map. */
+function toMap({
+  size,
+  on_item_failure,
+  max_parallel,
+}: NonNullable<RandomTask['map']>): Record<string, unknown> {
+  return {
+    for_each: `range((${size} + 4 * task.attempt) % ${ITEMS_MAX + 1})`,
+    on_item_failure,
+    ...(max_parallel !== undefined && { max_parallel }),
+  };
 }
 
 function toRest({ on_failure, max_parallel, timeout, outputs }: RandomWorkflow): Record<string, unknown> {

@@ -38,6 +38,8 @@ export interface HarnessOptions {
   readonly seed?: number;
   readonly secrets?: Readonly<Record<string, string>>;
   readonly retentionMs?: number;
+  readonly itemsChunk?: number;
+  readonly itemsMax?: number;
   readonly log?: (line: string) => void;
 }
 
@@ -242,11 +244,14 @@ export class Harness {
     return found;
   }
 
-  /** Statuses by task id, with the reason where there is one: `SKIPPED condition_false`. */
+  /** Statuses by task id, items as `id[0]`, with the reason where there is one: `SKIPPED condition_false`. */
   async statuses(run_id: string): Promise<Record<string, string>> {
     const rows = await this.tasks(run_id);
     return Object.fromEntries(
-      rows.map(({ task_id, status, reason }) => [task_id, reason === null ? status : `${status} ${reason}`]),
+      rows.map(({ task_id, map_index, status, reason }) => [
+        map_index === null ? task_id : `${task_id}[${map_index}]`,
+        reason === null ? status : `${status} ${reason}`,
+      ]),
     );
   }
 
@@ -289,6 +294,8 @@ export class Harness {
       env: () => undefined,
       leaseMs: LEASE_MS,
       retentionMs: this.#options.retentionMs,
+      itemsChunk: this.#options.itemsChunk,
+      itemsMax: this.#options.itemsMax,
     });
   }
 

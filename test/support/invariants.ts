@@ -12,6 +12,7 @@ import type {
   TimerRow,
 } from '../../src/stores/rows.ts';
 import type { ClaimableRow, Store, Tx } from '../../src/stores/store.ts';
+import { checkMap, isExpanded, isHeld } from './map-invariants.ts';
 
 const EVERYTHING = 1_000_000;
 const TERMINAL = new Set(['SUCCESS', 'FAILED', 'CANCELLED', 'SKIPPED']);
@@ -19,7 +20,8 @@ const LEASED = new Set(['LEASED', 'RUNNING']);
 const MOVING = new Set(['READY', 'QUEUED', 'LEASED', 'RUNNING']);
 const ASKING = new Set(['BLOCKED', 'WAITING_INPUT']);
 
-interface Picture {
+/** Everything that the store knows about one run. */
+export interface Picture {
   readonly run: RunRow;
   readonly tasks: readonly TaskRow[];
   readonly parents: ReadonlyMap<number, readonly TaskRow[]>;
@@ -29,6 +31,8 @@ interface Picture {
   readonly attempts: ReadonlyMap<number, readonly AttemptRow[]>;
   readonly artifacts: ReadonlyMap<number, readonly ArtifactRow[]>;
   readonly events: readonly EventRow[];
+  /** `max_parallel` of the tasks that have one, by task id. */
+  readonly maxParallel: ReadonlyMap<string, number>;
 }
 
 /** Everything that is wrong with a run, in words; nothing when all is well. */
@@ -49,6 +53,7 @@ export async function brokenPromises(store: Store, run_id: string): Promise<stri
         ...checkOutput(picture, task),
         ...checkAttempts(picture, task),
         ...checkEvents(picture, task),
+        ...checkMap(picture, task),
       ]),
       ...checkRunEvents(picture),
       ...checkUsage(picture),
@@ -80,7 +85,19 @@ async function paint(tx: Tx, run: RunRow): Promise<Picture> {
     ),
     cursors: (await tx.cursors.first(EVERYTHING)).filter((row) => row.run_key === run.key),
     events: await tx.events.page({ run_key: run.key, limit: EVERYTHING }),
+    maxParallel: await readMaxParallel(tx, run),
   };
+}
+
+async function readMaxParallel(tx: Tx, run: RunRow): Promise<Map<string, number>> {
+  if (run.workflow_name === null || run.workflow_version === null) return new Map();
+  const row = await tx.workflows.get(run.workflow_name, run.workflow_version);
+  const { tasks } = JSON.parse(row?.definition ?? '{"tasks":{}}') as {
+    tasks: Record<string, { max_parallel?: number }>;
+  };
+  return new Map(
+    Object.entries(tasks).flatMap(([id, task]) => (task.max_parallel ? [[id, task.max_parallel]] : [])),
+  );
 }
 
 function checkCounters({ run, tasks, claimable, cursors }: Picture): string[] {
@@ -95,7 +112,7 @@ function checkCounters({ run, tasks, claimable, cursors }: Picture): string[] {
     n_tolerated: count((task) => task.status === 'FAILED' && task.is_tolerated === 1),
     n_cancelled: is('CANCELLED'),
     n_skipped: is('SKIPPED'),
-    n_ready: is('READY'),
+    n_ready: count((task) => task.status === 'READY' && !isHeld(task)),
     n_queued: claimable.length,
     n_leased: count((task) => LEASED.has(task.status)),
     n_cursors: cursors.length,
@@ -178,7 +195,7 @@ function checkQueue({ run, claimable, timers }: Picture, task: TaskRow): string[
   };
   const isFull =
     run.n_queued >= window || (max_parallel !== null && run.n_queued + run.n_leased >= max_parallel);
-  if (task.status === 'READY' && run.paused === 0 && !isFull)
+  if (task.status === 'READY' && !isHeld(task) && run.paused === 0 && !isFull)
     problems.push(`I6 ${show(task)} waits although there is room`);
   if (max_parallel !== null && run.n_queued + run.n_leased > max_parallel)
     problems.push(`max_parallel ${max_parallel} is exceeded: ${run.n_queued} queued, ${run.n_leased} leased`);
@@ -189,6 +206,7 @@ function checkQueue({ run, claimable, timers }: Picture, task: TaskRow): string[
 
 function checkParents({ parents, cursors }: Picture, task: TaskRow): string[] {
   if (task.status !== 'PENDING') return task.undecided === 0 ? [] : [`${show(task)} is undecided`];
+  if (isExpanded(task)) return [];
   const own = parents.get(task.key) ?? [];
   const told = own.filter(
     (parent) =>

@@ -153,7 +153,11 @@ export const runRoutes = {
     scope: 'read',
     summary: 'List the task runs of a run',
     params,
-    query: z.strictObject({ ...paging, task_id: id.optional() }),
+    query: z.strictObject({
+      ...paging,
+      task_id: id.optional().describe('one task of the workflow; of a map its own task run, then its items'),
+      map_index: z.int().min(0).optional().describe('with `task_id`: this item of the map'),
+    }),
     response: pageOf(taskView),
   }),
   enqueue: route({
@@ -271,6 +275,7 @@ export const approvalRoutes = {
         run_id: id,
         task_run_id: id,
         task_id: z.string(),
+        map_index: z.int().nullable(),
         workflow_name: z.string().nullable(),
       }),
     ),

@@ -10,6 +10,7 @@ export const eventView = z.object({
   run_id: z.string().nullable(),
   task_run_id: z.string().nullable(),
   task_id: z.string().nullable(),
+  map_index: z.int().nullable().describe('of an item of a map'),
   data: z.record(z.string(), z.unknown()),
 });
 

@@ -47,11 +47,18 @@ const questionView = z.object({
   timeout_at: time.nullable(),
 });
 
+const itemCounts = z.object({
+  total: z.int(),
+  done: z.int().describe('items that have ended, however they did'),
+  failed: z.int(),
+});
+
 export const taskView = z.object({
   task_run_id: id,
   run_id: id,
   task_id: z.string(),
-  map_index: z.int().nullable(),
+  map_index: z.int().nullable().describe('the place in the list, of an item of a map'),
+  items: itemCounts.nullable().describe('how far a map is; null for a task without `for_each`'),
   status: z.enum(TASK_STATUSES),
   reason: z.string().nullable(),
   waiting_for: z.enum(WAITING_FOR).nullable(),

@@ -2,7 +2,7 @@
 
 -- name: events.page
 -- Only below the oldest transaction under way: nothing can appear there any more. $1 xid and $2 seq after, $3 types or null, $4 limit
-select e.xid::text || '.' || e.seq as cursor, r.id as run_id, t.id as task_run_id, t.task_id, e.type, e.at, e.data
+select e.xid::text || '.' || e.seq as cursor, r.id as run_id, t.id as task_run_id, t.task_id, t.map_index, e.type, e.at, e.data
 from (
   select xid, seq, run_key, task_key, type, at, data
   from events
@@ -13,12 +13,12 @@ from (
   limit $4
 ) e
 left join lateral (select id from runs where key = e.run_key offset 0) r on true
-left join lateral (select id, task_id from task_runs where key = e.task_key offset 0) t on true
+left join lateral (select id, task_id, map_index from task_runs where key = e.task_key offset 0) t on true
 order by e.xid, e.seq;
 
 -- name: events.page_of_run
 -- Written under the run's lock, so numbered in the order of their commits. $1 seq after, $2 types or null, $3 limit, $4 run
-select e.xid::text || '.' || e.seq as cursor, r.id as run_id, t.id as task_run_id, t.task_id, e.type, e.at, e.data
+select e.xid::text || '.' || e.seq as cursor, r.id as run_id, t.id as task_run_id, t.task_id, t.map_index, e.type, e.at, e.data
 from (
   select xid, seq, run_key, task_key, type, at, data
   from events
@@ -27,7 +27,7 @@ from (
   limit $3
 ) e
 left join lateral (select id from runs where key = e.run_key offset 0) r on true
-left join lateral (select id, task_id from task_runs where key = e.task_key offset 0) t on true
+left join lateral (select id, task_id, map_index from task_runs where key = e.task_key offset 0) t on true
 order by e.seq;
 
 -- name: events.is_expired

@@ -116,7 +116,7 @@ delete from task_marks
 where ctid = any (array(
   select m.place
   from (select key from task_runs where run_key = any ($1::bigint[]) offset 0) t
-  cross join unnest(array['undecided', 'ready', 'asking', 'dead']) k (kind)
+  cross join unnest(array['undecided', 'ready', 'held', 'asking', 'dead']) k (kind)
   cross join lateral (select ctid as place from task_marks where kind = k.kind and task_key = t.key offset 0) m
 ));
 

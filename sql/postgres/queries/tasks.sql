@@ -8,7 +8,7 @@
   is_tolerated, priority, queue_key, deps_remaining, deps_ok, attempt, attempts_spent, losses, releases,
   unstarted, generation, version, in_queue, not_before, lease_id, leased_by, lease_expires_at, lease_ms,
   claim_id, deadline_at, started_at, finished_at, timeout_ms, retry, progress, message, checkpoint, gate,
-  question, question_id, answers, output_attempt, error, usage, spec
+  question, question_id, answers, output_attempt, error, usage, spec, map_key, map_size, map_failed, map_slots
 
 -- name: tasks.by_keys
 select t.*
@@ -19,13 +19,39 @@ cross join lateral (select :task_row: from task_runs where key = u.key offset 0)
 select :task_row: from task_runs where id = $1;
 
 -- name: tasks.by_task_ids
+-- Items have the name of their map; they are asked for with `tasks.items`.
 select :task_row:
 from task_runs
-where run_key between $1 and $1 and task_id = any ($2::text[])
+where run_key between $1 and $1 and map_key is null and task_id = any ($2::text[])
 order by run_key, key;
 
 -- name: tasks.of_run
 select :task_row: from task_runs where run_key between $1 and $1 and key > $2 order by run_key, key limit $3;
+
+-- name: tasks.nodes_of
+select :task_row:
+from task_runs
+where run_key between $1 and $1 and map_key is null and key > $2
+order by run_key, key
+limit $3;
+
+-- name: tasks.items
+select :task_row:
+from task_runs
+where map_key between $1 and $1 and map_index >= $2
+order by map_key, map_index
+limit $3;
+
+-- name: tasks.held
+select t.*
+from (
+  select task_key
+  from task_marks
+  where kind = 'held' and map_key between $1 and $1
+  order by map_key, task_key
+  limit $2
+) m
+cross join lateral (select :task_row: from task_runs where key = m.task_key offset 0) t;
 
 -- name: tasks.children_of
 -- Ordered by child, so that a cursor can go on after the last one it has seen.
@@ -152,6 +178,10 @@ where not (t.status = 'PENDING' and t.undecided = 1)
     from (select parent from edges where child = t.key offset 0) e
     cross join lateral (select status from task_runs where key = e.parent offset 0) p
     where p.status not in ('SUCCESS', 'FAILED', 'CANCELLED', 'SKIPPED')))
+  and not (t.status = 'PENDING' and t.deps_remaining > 0 and exists (
+    select 1
+    from (select status from task_runs where map_key = t.key offset 0) i
+    where i.status not in ('SUCCESS', 'FAILED', 'CANCELLED', 'SKIPPED')))
   and not (t.status = 'READY' and (r.paused = 1 or r.n_queued + r.n_leased > 0))
   and not (t.status = 'QUEUED' and t.in_queue = 1 and exists (
     select 1
@@ -182,9 +212,9 @@ where l.ctid = u.place;
 delete from leases where task_key = any ($1::bigint[]);
 
 -- name: marks.add
-insert into task_marks (kind, task_key, run_key, rank)
-select u.kind, u.task_key, u.run_key, u.rank
-from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[]) u (kind, task_key, run_key, rank)
+insert into task_marks (kind, task_key, run_key, rank, map_key)
+select u.kind, u.task_key, u.run_key, u.rank, u.map_key
+from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) u (kind, task_key, run_key, rank, map_key)
 on conflict do nothing;
 
 -- name: marks.remove

@@ -1,5 +1,8 @@
 -- What is due at a time, and work that goes on in chunks.
 
+-- define: cursor_order
+case kind when 'unlock' then 0 when 'expand' then 2 else 1 end, case kind when 'expand' then position end, key
+
 -- name: timers.add
 insert into timers (due_at, kind, subject)
 select u.due_at, u.kind, u.subject
@@ -35,14 +38,15 @@ select u.kind, u.run_key, u.subject, u.position, u.data
 from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[]) u (kind, run_key, subject, position, data);
 
 -- name: cursors.first
--- Children of a failure are told before the run is swept, so that they are skipped and not cancelled.
-select key, kind, run_key, subject, position, data from cursors order by kind <> 'unlock', key limit $1;
+-- Children of a failure are told before the run is swept, so that they are skipped and not cancelled. Items of maps are made last,
+-- shorter lists first: a long list keeps nobody waiting.
+select key, kind, run_key, subject, position, data from cursors order by :cursor_order: limit $1;
 
 -- name: cursors.free_runs
 -- The runs of the first cursors that nobody else works on; they are locked from here on.
 select c.run_key
 from (
-  select run_key from cursors order by kind <> 'unlock', key offset 0
+  select run_key from cursors order by :cursor_order: offset 0
 ) c
 cross join lateral (select 1 from runs where key = c.run_key for no key update skip locked) r
 limit $1;
@@ -51,7 +55,7 @@ limit $1;
 select key, kind, run_key, subject, position, data
 from cursors
 where run_key = any ($1::bigint[])
-order by kind <> 'unlock', key
+order by :cursor_order:
 limit $2;
 
 -- name: cursors.of_run

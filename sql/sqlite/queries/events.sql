@@ -2,7 +2,7 @@
 
 -- name: events.page
 -- ?1 after, ?2 types as JSON or null, ?3 limit
-select cast(e.seq as text) as cursor, r.id as run_id, t.id as task_run_id, t.task_id, e.type, e.at, e.data
+select cast(e.seq as text) as cursor, r.id as run_id, t.id as task_run_id, t.task_id, t.map_index, e.type, e.at, e.data
 from events e
 left join runs r on r.key = e.run_key
 left join task_runs t on t.key = e.task_key
@@ -12,7 +12,7 @@ limit ?3;
 
 -- name: events.page_of_run
 -- ?1 after, ?2 types as JSON or null, ?3 limit, ?4 run
-select cast(e.seq as text) as cursor, r.id as run_id, t.id as task_run_id, t.task_id, e.type, e.at, e.data
+select cast(e.seq as text) as cursor, r.id as run_id, t.id as task_run_id, t.task_id, t.map_index, e.type, e.at, e.data
 from events e indexed by events_by_run
 left join runs r on r.key = e.run_key
 left join task_runs t on t.key = e.task_key

@@ -6,7 +6,7 @@ json_array(
   is_tolerated, priority, queue_key, deps_remaining, deps_ok, attempt, attempts_spent, losses, releases,
   unstarted, generation, version, in_queue, not_before, lease_id, leased_by, lease_expires_at, lease_ms,
   claim_id, deadline_at, started_at, finished_at, timeout_ms, retry, progress, message, checkpoint, gate,
-  question, question_id, answers, output_attempt, error, usage, spec
+  question, question_id, answers, output_attempt, error, usage, spec, map_key, map_size, map_failed, map_slots
 )
 
 -- name: tasks.by_keys
@@ -22,10 +22,11 @@ from (
 );
 
 -- name: tasks.by_task_ids
+-- Items have the name of their map; they are asked for with `tasks.items`.
 select json_group_array(:task_row:) as list
 from (
   select * from task_runs
-  where run_key = ?1 and task_id in (select value from json_each(?2))
+  where run_key = ?1 and map_key is null and task_id in (select value from json_each(?2))
   order by key
 );
 
@@ -33,6 +34,24 @@ from (
 select json_group_array(:task_row:) as list
 from (
   select * from task_runs where run_key = ?1 and key > ?2 order by key limit ?3
+);
+
+-- name: tasks.nodes_of
+select json_group_array(:task_row:) as list
+from (
+  select * from task_runs where run_key = ?1 and map_key is null and key > ?2 order by key limit ?3
+);
+
+-- name: tasks.items
+select json_group_array(:task_row:) as list
+from (
+  select * from task_runs where map_key = ?1 and map_index >= ?2 order by map_index limit ?3
+);
+
+-- name: tasks.held
+select json_group_array(:task_row:) as list
+from (
+  select * from task_runs where map_key = ?1 and status = 'READY' and map_slots = 0 order by key limit ?2
 );
 
 -- name: tasks.children_of
@@ -74,7 +93,7 @@ from (
 select json_group_array(:task_row:) as list
 from (
   select * from task_runs
-  where run_key = ?1 and status = 'READY'
+  where run_key = ?1 and status = 'READY' and map_slots is not 0
   order by priority desc, key
   limit ?2
 );
@@ -117,10 +136,11 @@ from (
 );
 
 -- name: tasks.dead
+-- Of a map whose items have failed, the items are dead and not the map.
 select json_group_array(:task_row:) as list
 from (
   select * from task_runs
-  where status = 'FAILED' and reason <> 'purged' and key > ?1 and (?2 is null or run_key = ?2)
+  where status = 'FAILED' and reason not in ('purged', 'items_failed') and key > ?1 and (?2 is null or run_key = ?2)
   order by key
   limit ?3
 );
@@ -139,6 +159,9 @@ from (
     and not (t.status = 'PENDING' and t.deps_remaining > 0 and exists (
       select 1 from edges e join task_runs p on p.key = e.parent
       where e.child = t.key and p.status not in ('SUCCESS', 'FAILED', 'CANCELLED', 'SKIPPED')))
+    and not (t.status = 'PENDING' and t.deps_remaining > 0 and exists (
+      select 1 from task_runs i
+      where i.map_key = t.key and i.status not in ('SUCCESS', 'FAILED', 'CANCELLED', 'SKIPPED')))
     and not (t.status = 'READY' and (r.paused = 1 or r.n_queued + r.n_leased > 0))
     and not (t.status = 'QUEUED' and t.in_queue = 1 and exists (
       select 1 from claimable c where c.queue_key = t.queue_key and c.rank = -t.priority and c.task_key = t.key))

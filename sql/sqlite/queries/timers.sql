@@ -1,5 +1,8 @@
 -- What is due at a time, and work that goes on in chunks.
 
+-- define: cursor_order
+case kind when 'unlock' then 0 when 'expand' then 2 else 1 end, case kind when 'expand' then position end, key
+
 -- name: timers.add
 insert or ignore into timers (due_at, kind, subject)
 select j.value ->> 0, j.value ->> 1, j.value ->> 2
@@ -21,8 +24,9 @@ select j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4
 from json_each(?1) j;
 
 -- name: cursors.first
--- Children of a failure are told before the run is swept, so that they are skipped and not cancelled.
-select key, kind, run_key, subject, position, data from cursors order by kind <> 'unlock', key limit ?1;
+-- Children of a failure are told before the run is swept, so that they are skipped and not cancelled. Items of maps are made last,
+-- shorter lists first: a long list keeps nobody waiting.
+select key, kind, run_key, subject, position, data from cursors order by :cursor_order: limit ?1;
 
 -- name: cursors.of_run
 select key, kind, run_key, subject, position, data from cursors where run_key = ?1 order by key;

@@ -9,6 +9,7 @@ import { defaultAnswer, fieldsOf, readTyped } from '../follow/form.ts';
 import { colorsFor, printJson } from '../io.ts';
 import { nextFlags } from '../next-flags.ts';
 import { renderApprovals } from '../render/approvals.ts';
+import { taskArgument, taskName } from '../render/run.ts';
 import { addSubcommand, collect, pairs, wholeNumber } from '../subcommand.ts';
 
 export const buildApprovals: BuildCommand = (command, context) => {
@@ -134,7 +135,7 @@ async function decide(
     if (options.json === true) printJson(io, task);
     else {
       const next = `\`relay resume ${task.run_id}${nextFlags(options)}\` carries the run on if nothing else does`;
-      io.out.write(`task ${task.task_id} is ${task.status}; ${next}\n`);
+      io.out.write(`task ${taskName(task)} is ${task.status}; ${next}\n`);
     }
   });
 }
@@ -148,18 +149,18 @@ async function findQuestion(
   if (id !== undefined && !isRun) {
     const task = await findTask(api, id, name);
     if (task.question === null) {
-      const message = `task ${task.task_id} is ${task.status} and asks nothing`;
+      const message = `task ${taskName(task)} is ${task.status} and asks nothing`;
       throw new RelayError('NOT_WAITING', message);
     }
-    const { run_id, task_run_id, task_id } = task;
-    return { ...task.question, run_id, task_run_id, task_id, workflow_name: null };
+    const { run_id, task_run_id, task_id, map_index } = task;
+    return { ...task.question, run_id, task_run_id, task_id, map_index, workflow_name: null };
   }
   const { items } = await api.approvals.list({ run_id: id, limit: 10 });
   const [only, ...others] = items;
   if (only === undefined) throw new RelayError('NOT_WAITING', 'nothing waits for a person');
   if (others.length === 0) return only;
   throw new RelayError('USAGE', `${others.length + 1} questions wait; name the one you mean`, {
-    hint: items.map(({ run_id, task_id }) => `${run_id} ${task_id}`).join(', or '),
+    hint: items.map((question) => `${question.run_id} ${taskArgument(question)}`).join(', or '),
   });
 }
 

@@ -8,6 +8,7 @@ import { findTask, TASK_ARGUMENTS } from '../find-task.ts';
 import { followLogs } from '../follow/follow-logs.ts';
 import { colorsFor, printJson } from '../io.ts';
 import { nextFlags } from '../next-flags.ts';
+import { taskName } from '../render/run.ts';
 import { renderArtifactTable, renderTask } from '../render/task.ts';
 import { printArtifact, saveArtifacts } from '../save-artifacts.ts';
 import { addSubcommand } from '../subcommand.ts';
@@ -125,7 +126,7 @@ function addReplay(parent: Command, { io }: CommandContext): void {
           if (options.json === true) printJson(io, task);
           else {
             const next = `\`relay resume ${task.run_id}${nextFlags(options)}\` runs it`;
-            io.out.write(`task ${task.task_id} is ${task.status}; ${next}\n`);
+            io.out.write(`task ${taskName(task)} is ${task.status}; ${next}\n`);
           }
         });
       },

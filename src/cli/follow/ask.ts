@@ -1,6 +1,7 @@
 /** Asks a person in the terminal: yes or no, the fields of a form one by one, or a reason for a no (SPEC S7.3). */
 import type { ApprovalView } from '../../app/api.ts';
 import { colorsFor, type Io } from '../io.ts';
+import { taskName } from '../render/run.ts';
 import { indent, manyLines, oneLine } from '../render/text.ts';
 import { type Field, fieldsOf, readField, typeText } from './form.ts';
 
@@ -12,7 +13,7 @@ export type Answered =
 /** Asks; null when nobody answers (the input has ended, or the question is withdrawn). */
 export async function ask(question: ApprovalView, io: Io, signal: AbortSignal): Promise<Answered | null> {
   const colors = colorsFor(io.out, io.env);
-  io.out.write(`\n${colors.magenta('?')} ${colors.bold(oneLine(question.task_id))}\n`);
+  io.out.write(`\n${colors.magenta('?')} ${colors.bold(oneLine(taskName(question)))}\n`);
   io.out.write(`${indent(manyLines(question.message), 2)}\n`);
   const fields = fieldsOf(question.schema);
   // A worker's question is about its fields; a yes to it says nothing.

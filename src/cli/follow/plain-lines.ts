@@ -24,7 +24,7 @@ export class PlainLines implements RunView {
         `${clockText(run.created_at)}  run ${run.id} (${oneLine(run.workflow_name ?? 'open run')})\n`,
       );
     }
-    for (const change of changes) out.write(`${this.#line(change)}\n`);
+    for (const change of changes) if (isWorthALine(change)) out.write(`${this.#line(change)}\n`);
   }
 
   say(text: string): void {
@@ -37,19 +37,42 @@ export class PlainLines implements RunView {
 
   #line({ task, event }: TaskChange): string {
     const colors = colorsFor(this.#io.out, this.#io.env);
-    const { to, attempt, error } = event.data as {
+    const { map_index } = event;
+    const { to, attempt, error, reason } = event.data as {
       to: TaskChange['task']['status'];
+      reason?: string;
       attempt?: number;
       error?: { message?: string };
     };
     const isAgain = event.type === 'task.retry_scheduled';
+    const isItem = map_index !== null;
+    const isMap = !isItem && task.items !== null;
+    const hasSpan = !isItem && task.finishedAt !== null && task.startedAt !== null;
     const extra = [
-      (attempt ?? 0) > 1 ? `attempt ${attempt}` : '',
+      (attempt ?? 0) > 1 && !isMap ? `attempt ${attempt}` : '',
       isAgain ? 'will be tried again' : '',
-      task.finishedAt !== null && task.startedAt !== null ? spanText(task.finishedAt - task.startedAt) : '',
-      error?.message ?? (to === 'FAILED' ? '' : (task.reason ?? '').replaceAll('_', ' ')),
+      hasSpan ? spanText((task.finishedAt ?? 0) - (task.startedAt ?? 0)) : '',
+      isMap ? itemsText(task.items) : '',
+      error?.message ?? (to === 'FAILED' ? '' : (reason ?? '').replaceAll('_', ' ')),
     ];
     const more = extra.filter((text) => text !== '').map((text) => `  ${oneLine(text)}`);
-    return `${clockText(event.at)}  ${oneLine(task.task_id)}  ${paintStatus(to, colors)(to)}${more.join('')}`;
+    return `${clockText(event.at)}  ${oneLine(isItem ? `${task.task_id}[${map_index}]` : task.task_id)}  ${paintStatus(to, colors)(to)}${more.join('')}`;
   }
+}
+
+/** A long list would bury everything else: of items only what somebody may want to act on, of their making only the first word. */
+function isWorthALine({ event }: TaskChange): boolean {
+  const { to, first } = event.data as { to?: string; first?: number };
+  if (event.map_index === null) return event.type !== 'task.expanded' || first === 0;
+  return (
+    to === 'FAILED' || to === 'BLOCKED' || to === 'WAITING_INPUT' || event.type === 'task.retry_scheduled'
+  );
+}
+
+function itemsText(items: TaskChange['task']['items']): string {
+  if (items === null) return '';
+  const { total, done, failed } = items;
+  if (done === 0) return `${total.toLocaleString('en')} items`;
+  const bad = failed === 0 ? '' : `, ${failed.toLocaleString('en')} failed`;
+  return `${done.toLocaleString('en')} of ${total.toLocaleString('en')} items${bad}`;
 }

@@ -19,10 +19,21 @@ export interface TaskProgress {
   progress: number | null;
   /** What the task says of itself, or the last line that it logged. */
   message: string | null;
+  /** How far a map is; its items have no lines of their own. */
+  items: ItemProgress | null;
 }
 
-/** A change of one task, for views that print every change. */
+/** The items of a map, counted. */
+interface ItemProgress {
+  total: number;
+  done: number;
+  failed: number;
+  working: number;
+}
+
+/** A change of one task or item, for views that print every change. */
 export interface TaskChange {
+  /** The line of the task; of an item, that of its map. */
   readonly task: TaskProgress;
   readonly event: EventView;
 }
@@ -33,6 +44,7 @@ export class RunProgress {
   readonly tasks: TaskProgress[] = [];
   readonly #byId = new Map<string, TaskProgress>();
   readonly #counts = new Map<TaskStatus, number>();
+  readonly #items = new Map<string, TaskStatus>();
   status: RunStatus;
   isPaused = false;
   isCancelling = false;
@@ -68,6 +80,7 @@ export class RunProgress {
       this.#applyToRun(event);
       return null;
     }
+    if (event.map_index !== null) return this.#applyToItem(event, event.task_id);
     const task = this.#taskOf(event.task_id, event.task_run_id);
     const { to, attempt, reason } = event.data as { to?: TaskStatus; attempt?: number; reason?: string };
     if (to === undefined) return null;
@@ -83,6 +96,33 @@ export class RunProgress {
     if (isWorking(to) && !wasWorking) Object.assign(task, { startedAt: at, progress: null, message: null });
     task.finishedAt = isTerminal(to) ? at : null;
     if (to === 'PENDING') task.startedAt = null;
+    if (event.type === 'task.expanded') {
+      const { total } = event.data as { total: number };
+      task.items = { ...(task.items ?? NO_ITEMS), total };
+      task.startedAt = at;
+    }
+    return { task, event };
+  }
+
+  /** An item moves the numbers of its map. */
+  #applyToItem(event: EventView, task_id: string): TaskChange | null {
+    const task = this.#byId.get(`task ${task_id}`);
+    const { to } = event.data as { to?: TaskStatus };
+    if (task === undefined || to === undefined) return null;
+    const id = event.task_run_id ?? '';
+    const before = this.#items.get(id);
+    this.#items.set(id, to);
+    if (before !== undefined) this.#count(before, -1);
+    this.#count(to, 1);
+    const items = task.items ?? { ...NO_ITEMS };
+    task.items = items;
+    for (const [status, by] of [[before, -1] as const, [to, 1] as const]) {
+      if (status === undefined) continue;
+      // What a shorter list has left over is not part of it.
+      if (isTerminal(status) && status !== 'SKIPPED') items.done += by;
+      if (status === 'FAILED') items.failed += by;
+      if (isWorking(status)) items.working += by;
+    }
     return { task, event };
   }
 
@@ -94,7 +134,7 @@ export class RunProgress {
     if (type === 'run.retried') this.isCancelling = false;
   }
 
-  /** The first task run of a task takes its line; others (items of a list, tasks of an open run) get lines of their own. */
+  /** The first task run of a task takes its line; tasks of an open run get lines of their own. */
   #taskOf(task_id: string, task_run_id: string): TaskProgress {
     const known = this.#byId.get(task_run_id);
     if (known !== undefined) return known;
@@ -118,6 +158,7 @@ export class RunProgress {
       error: null,
       progress: null,
       message: null,
+      items: null,
     };
     this.tasks.push(task);
     this.#byId.set(`task ${task_id}`, task);
@@ -128,6 +169,13 @@ export class RunProgress {
   #count(status: TaskStatus, by: number): void {
     this.#counts.set(status, (this.#counts.get(status) ?? 0) + by);
   }
+}
+
+const NO_ITEMS: Readonly<ItemProgress> = Object.freeze({ total: 0, done: 0, failed: 0, working: 0 });
+
+/** Whether a map waits for its items. */
+export function isMapping({ status, items }: TaskProgress): boolean {
+  return status === 'PENDING' && items !== null && items.total > 0;
 }
 
 /** Whether a worker holds a task with this status. */

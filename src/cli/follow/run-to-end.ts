@@ -6,7 +6,7 @@ import type { Connection } from '../connect.ts';
 import { colorsFor, type Io } from '../io.ts';
 import { nextFlags } from '../next-flags.ts';
 import { withAllTasks } from '../pages.ts';
-import { renderNext, renderSummary } from '../render/run.ts';
+import { renderNext, renderSummary, taskName } from '../render/run.ts';
 import { type Driven, driveRun } from './drive-run.ts';
 import type { Ending } from './follow-run.ts';
 
@@ -58,7 +58,7 @@ async function tell(
   }
   const drawing = { colors: colorsFor(io.out, io.env), output: io.out, now: systemClock.now() };
   io.out.write(renderSummary(run, drawing));
-  for (const { task_id, message } of questions) io.out.write(`\n  ${task_id}: ${message}\n`);
+  for (const question of questions) io.out.write(`\n  ${taskName(question)}: ${question.message}\n`);
   io.out.write(next);
 }
 

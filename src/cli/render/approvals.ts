@@ -2,6 +2,7 @@
 import type { ApprovalView, Page } from '../../app/api.ts';
 import { fieldsOf, typeText } from '../follow/form.ts';
 import type { Colors } from '../io.ts';
+import { taskArgument, taskName } from './run.ts';
 import { indent, manyLines, oneLine } from './text.ts';
 
 /** One block per question. */
@@ -17,8 +18,8 @@ export function renderApprovals(
 }
 
 function renderQuestion(question: ApprovalView, colors: Colors, flags: string): string {
-  const { task_id, run_id, workflow_name, message, schema, timeout_at, kind } = question;
-  const head = `${colors.magenta('?')} ${colors.bold(oneLine(task_id))} ${colors.dim(`of ${oneLine(workflow_name ?? 'an open run')}`)}\n`;
+  const { run_id, workflow_name, message, schema, timeout_at, kind } = question;
+  const head = `${colors.magenta('?')} ${colors.bold(oneLine(taskName(question)))} ${colors.dim(`of ${oneLine(workflow_name ?? 'an open run')}`)}\n`;
   const fields = fieldsOf(schema) ?? [];
   const form = fields
     .map(
@@ -29,6 +30,7 @@ function renderQuestion(question: ApprovalView, colors: Colors, flags: string): 
   const typed = fields.filter((field) => field.isRequired).map(({ name }) => ` --field ${name}=…`);
   const until = timeout_at === null ? '' : colors.dim(`  until ${timeout_at}\n`);
   const verb = kind === 'worker' ? 'answer' : 'approve';
-  const reject = `  ${colors.dim(`relay approvals reject ${run_id} ${task_id}${flags}`)}\n`;
-  return `${head}${indent(manyLines(message), 2)}\n${form}${until}  ${colors.dim(`relay approvals ${verb} ${run_id} ${task_id}${typed.join('')}${flags}`)}\n${reject}`;
+  const task = taskArgument(question);
+  const reject = `  ${colors.dim(`relay approvals reject ${run_id} ${task}${flags}`)}\n`;
+  return `${head}${indent(manyLines(message), 2)}\n${form}${until}  ${colors.dim(`relay approvals ${verb} ${run_id} ${task}${typed.join('')}${flags}`)}\n${reject}`;
 }

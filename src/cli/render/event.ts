@@ -9,7 +9,14 @@ export function renderEvent(event: EventView, colors: Colors): string {
   const change = from !== undefined && to !== undefined && from !== to ? `${from} → ${to}` : '';
   const message =
     typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : '';
-  const words = [event.task_id ?? '', change, reason ?? '', by === undefined ? '' : `by ${by}`, message];
+  const place = event.map_index === null ? '' : `[${event.map_index}]`;
+  const words = [
+    `${event.task_id ?? ''}${place}`,
+    change,
+    reason ?? '',
+    by === undefined ? '' : `by ${by}`,
+    message,
+  ];
   const rest = words.filter((word) => word !== '').map((word) => oneLine(String(word)));
   const run = event.run_id === null ? '' : ` ${colors.dim(event.run_id)}`;
   return `${colors.dim(`${event.cursor.padStart(6)} ${event.at}`)} ${event.type.padEnd(20)}${run} ${rest.join('  ')}\n`;

@@ -35,7 +35,7 @@ async function progressOf(tasks: Readonly<Record<string, readonly string[]>>): P
 let seq = 0;
 function event(task_id: string, to: string, data: Readonly<Record<string, unknown>> = {}, at = 0): EventView {
   const cursor = String(++seq);
-  const place = { run_id: RUN.id, task_run_id: `run of ${task_id}`, task_id };
+  const place = { run_id: RUN.id, task_run_id: `run of ${task_id}`, task_id, map_index: null };
   return { cursor, type: 'task.x', at: new Date(START + at).toISOString(), ...place, data: { to, ...data } };
 }
 
@@ -75,6 +75,32 @@ describe('the live picture', () => {
       '  – last              upstream failed',
       'Ctrl-C cancels',
     ]);
+  });
+
+  // SPEC S4.9
+  it('shows a map as one line with a bar over its items', async () => {
+    const progress = await progressOf({ map: [], next: ['map'] });
+    const item = (index: number, to: string): EventView => ({
+      ...event('map', to, {}, 1_000),
+      task_run_id: `item ${index}`,
+      map_index: index,
+    });
+    progress.apply({ ...event('map', 'PENDING', { total: 4 }, 1_000), type: 'task.expanded' });
+    for (const index of [0, 1, 2, 3]) progress.apply(item(index, 'QUEUED'));
+    for (const index of [0, 1, 2]) progress.apply(item(index, 'RUNNING'));
+    progress.apply(item(0, 'SUCCESS'));
+    progress.apply(item(1, 'FAILED'));
+    expect(draw(progress).map((line) => line.trimEnd())).toEqual([
+      'brief  0199-run',
+      '  5.0s · 1 done · 1 running · 1 failed · 3 to come',
+      '  ⠋ map   4.0s    ████████░░░░░░░░ 50%  2 of 4 items · 1 running · 1 failed',
+      '  · next',
+      'Ctrl-C cancels',
+    ]);
+    progress.apply(item(2, 'SUCCESS'));
+    progress.apply(item(3, 'SUCCESS'));
+    progress.apply(event('map', 'SUCCESS', { attempt: 1 }, 3_000));
+    expect(draw(progress)[2]).toBe('  ✓ map   2.0s     4 of 4 items · 1 failed');
   });
 
   it('folds what is done and what is to come when the terminal is small', async () => {

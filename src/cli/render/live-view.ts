@@ -1,6 +1,6 @@
 /** The picture of a running run: a header and a line per task, finished parts folded when the terminal is too small. */
 import { isTerminal, type TaskStatus } from '../../domain/states.ts';
-import { isWorking, type RunProgress, type TaskProgress } from '../follow/run-progress.ts';
+import { isMapping, isWorking, type RunProgress, type TaskProgress } from '../follow/run-progress.ts';
 import type { Colors } from '../io.ts';
 import { paintStatus, symbolOf } from './status.ts';
 import { cut, oneLine, pad, widthOf } from './text.ts';
@@ -53,8 +53,9 @@ function fold(
   return { shown: kept.map(({ task }) => task), folded: { done, ahead: rest.length - done } };
 }
 
-function rankOf({ status, notBefore }: TaskProgress): number {
-  if (isWorking(status) || status === 'BLOCKED' || status === 'WAITING_INPUT') return 0;
+function rankOf(task: TaskProgress): number {
+  const { status, notBefore } = task;
+  if (isMapping(task) || isWorking(status) || status === 'BLOCKED' || status === 'WAITING_INPUT') return 0;
   if (status === 'FAILED' || (status === 'QUEUED' && notBefore !== null)) return 1;
   return isTerminal(status) ? 2 : 3;
 }
@@ -94,7 +95,8 @@ function taskLine(
   const name = pad(cut(oneLine(task.task_id), width), width);
   const time = pad(elapsed(task, now), 7);
   const attempt = pad(tries(task), canvas.triesWidth);
-  const bar = isWorking(task.status) && task.progress !== null ? ` ${progressBar(task.progress)}` : '';
+  const share = shareOf(task);
+  const bar = share === null ? '' : ` ${progressBar(share)}`;
   const fixed = `  ${symbol(task, canvas)} ${name}  ${time}${attempt}${bar}`;
   const note = cut(noteOf(task, now), columns - 1 - widthOf(fixed) - 2);
   const head = `  ${paint(symbol(task, canvas))} ${isWaiting(task) ? colors.dim(name) : name}`;
@@ -103,25 +105,34 @@ function taskLine(
   return widthOf(fixed) >= columns ? cut(fixed, columns - 1) : `${head}${middle}${shownNote}`.trimEnd();
 }
 
-/** How often the task was tried, when that was more than once. */
-function tries({ attempt }: TaskProgress): string {
-  return attempt > 1 ? `×${attempt}` : '';
+/** How much of the task is done, when that is known. */
+function shareOf(task: TaskProgress): number | null {
+  if (isMapping(task)) return (task.items?.done ?? 0) / (task.items?.total ?? 1);
+  return isWorking(task.status) ? task.progress : null;
+}
+
+/** How often the task was tried, when that was more than once. A map is not tried: its items are. */
+function tries({ attempt, items }: TaskProgress): string {
+  return attempt > 1 && items === null ? `×${attempt}` : '';
 }
 
 function symbol(task: TaskProgress, { frame }: Canvas): string {
-  if (isWorking(task.status)) return SPINNER[frame % SPINNER.length] ?? '●';
+  if (isWorking(task.status) || isMapping(task)) return SPINNER[frame % SPINNER.length] ?? '●';
   return task.status === 'QUEUED' && task.notBefore !== null && task.attempt > 0
     ? '↻'
     : symbolOf(task.status);
 }
 
-function isWaiting({ status }: TaskProgress): boolean {
+function isWaiting(task: TaskProgress): boolean {
+  const { status } = task;
+  if (isMapping(task)) return false;
   return status === 'PENDING' || status === 'READY' || status === 'QUEUED' || status === 'SKIPPED';
 }
 
-function elapsed({ startedAt, finishedAt, status }: TaskProgress, now: number): string {
+function elapsed(task: TaskProgress, now: number): string {
+  const { startedAt, finishedAt, status } = task;
   if (startedAt === null) return '';
-  if (isWorking(status)) return spanText(now - startedAt);
+  if (isWorking(status) || isMapping(task)) return spanText(now - startedAt);
   return finishedAt === null ? '' : spanText(finishedAt - startedAt);
 }
 
@@ -132,7 +143,8 @@ function progressBar(progress: number): string {
 }
 
 function noteOf(task: TaskProgress, now: number): string {
-  const { status, notBefore, error, reason, message } = task;
+  const { status, notBefore, error, reason, message, items } = task;
+  if (items !== null && (isMapping(task) || status === 'SUCCESS')) return itemsNote(items);
   if (status === 'FAILED') return oneLine(error ?? reason ?? '');
   if (status === 'QUEUED' && notBefore !== null) {
     const left = `${task.attempt > 0 ? 'again in' : 'waits'} ${spanText(notBefore - now)}`;
@@ -142,6 +154,17 @@ function noteOf(task: TaskProgress, now: number): string {
     return (reason ?? '').replaceAll('_', ' ');
   if (status === 'BLOCKED' || status === 'WAITING_INPUT') return 'waits for a decision';
   return isWorking(status) ? oneLine(message ?? '') : '';
+}
+
+function itemsNote({ total, done, failed, working }: NonNullable<TaskProgress['items']>): string {
+  const counts = [
+    [working, 'running'],
+    [failed, 'failed'],
+  ] as const;
+  const rest = counts.flatMap(([count, name]) =>
+    count === 0 ? [] : [`${count.toLocaleString('en')} ${name}`],
+  );
+  return [`${done.toLocaleString('en')} of ${total.toLocaleString('en')} items`, ...rest].join(' · ');
 }
 
 function noteColor({ status, notBefore }: TaskProgress, colors: Colors): (text: string) => string {

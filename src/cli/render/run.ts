@@ -74,7 +74,10 @@ function renderOutputs({ outputs }: RunView, colors: Colors): string {
 }
 
 function renderFailures(run: RunView, colors: Colors): string {
-  const failed = run.tasks.filter(({ status }) => status === 'FAILED');
+  const all = run.tasks.filter(({ status }) => status === 'FAILED');
+  // A map says what its items say better.
+  const items = new Set(all.filter(({ map_index }) => map_index !== null).map(({ task_id }) => task_id));
+  const failed = all.filter(({ task_id, map_index }) => map_index !== null || !items.has(task_id));
   const blocks = failed.slice(0, FAILURES_SHOWN).map((task) => renderFailedTask(task, colors));
   if (failed.length > FAILURES_SHOWN)
     blocks.push(`  … and ${failed.length - FAILURES_SHOWN} more: relay dead-letters list --run ${run.id}\n`);
@@ -90,7 +93,7 @@ function renderRunError({ error, reason }: RunView, colors: Colors): string {
 
 function renderFailedTask(task: TaskView, colors: Colors): string {
   const failure = task.error;
-  const head = `  ${colors.red('✗')} ${colors.bold(oneLine(task.task_id))}`;
+  const head = `  ${colors.red('✗')} ${colors.bold(oneLine(taskName(task)))}`;
   if (failure === null) return `${head}  ${task.reason ?? ''}\n`;
   return `${head}  ${renderFailure(failure, colors, task.attempt)}`;
 }
@@ -128,9 +131,13 @@ function nextCommands(
   if (run.status === 'SUCCESS') return [[`relay runs show ${id}`, 'tasks, times and outputs']];
   if (run.status === 'CANCELLED') return [[`relay runs retry ${id} --follow`, 'run what is missing']];
   if (run.status === 'FAILED') {
-    const failed = run.tasks.find(({ status, error }) => status === 'FAILED' && error !== null);
+    const failed = run.tasks.find(
+      ({ status, error, items }) => status === 'FAILED' && error !== null && items === null,
+    );
     const logs =
-      failed === undefined ? [] : [[`relay tasks logs ${id} ${failed.task_id}`, 'what it said'] as const];
+      failed === undefined
+        ? []
+        : [[`relay tasks logs ${id} ${taskArgument(failed)}`, 'what it said'] as const];
     return [...logs, [`relay runs retry ${id} --follow`, 'run what did not succeed again']];
   }
   if (about.isInterrupted) return [[`relay resume ${id}`, 'carry on']];
@@ -139,11 +146,13 @@ function nextCommands(
       [`relay runs resume ${id}`, 'end the pause'],
       [`relay resume ${id}`, 'carry on'],
     ];
-  const answers = about.questions.flatMap(({ task_id, schema }) => {
+  const answers = about.questions.flatMap((question) => {
+    const { schema } = question;
+    const task = taskArgument(question);
     const form = schema === null ? '' : " --answer '{…}'";
     return [
-      [`relay approvals approve ${id} ${task_id}${form}`, 'say yes'] as const,
-      [`relay approvals reject ${id} ${task_id} --reason …`, 'say no'] as const,
+      [`relay approvals approve ${id} ${task}${form}`, 'say yes'] as const,
+      [`relay approvals reject ${id} ${task} --reason …`, 'say no'] as const,
     ];
   });
   return [...answers, [`relay resume ${id}`, 'then carry on']];
@@ -172,7 +181,10 @@ export function renderRun(run: RunView, drawing: Drawing): string {
     Object.keys((run.inputs ?? {}) as object).length === 0
       ? ''
       : `\nInputs:\n${renderValues(run.inputs as Record<string, unknown>, colors)}`,
-    `\n${renderTaskTable(run.tasks, drawing)}`,
+    `\n${renderTaskTable(
+      run.tasks.filter(({ map_index }) => map_index === null),
+      drawing,
+    )}`,
     renderOutputs(run, colors),
     renderFailures(run, colors),
   ].join('');
@@ -195,12 +207,23 @@ function renderTaskTable(tasks: readonly TaskView[], drawing: Drawing): string {
   );
 }
 
+/** The name of a task as it can be typed into a shell. */
+export function taskArgument(task: Pick<TaskView, 'task_id' | 'map_index'>): string {
+  const name = taskName(task);
+  return task.map_index === null ? name : `'${name}'`;
+}
+
 /** The name of a task, with its place in a list when it has one. */
 export function taskName({ task_id, map_index }: Pick<TaskView, 'task_id' | 'map_index'>): string {
   return map_index === null ? task_id : `${task_id}[${map_index}]`;
 }
 
 function taskNote(task: TaskView): string {
+  const { items } = task;
+  if (items !== null) {
+    const failed = items.failed === 0 ? '' : `, ${items.failed.toLocaleString('en')} failed`;
+    return `${items.done.toLocaleString('en')} of ${plural(items.total, 'item')} done${failed}`;
+  }
   if (task.error !== null) return `${task.error.code}: ${task.error.message}`;
   if (task.question !== null) return task.question.message;
   if (task.waiting_for !== null) return `waits for ${task.waiting_for}`;
@@ -218,7 +241,9 @@ export function renderTimeline(run: RunView, drawing: Drawing): string {
       columns,
       Math.max(0, Math.round(((Date.parse(iso) - start) / Math.max(1, end - start)) * columns)),
     );
-  const worked = run.tasks.filter((task) => task.started_at !== null || task.finished_at !== null);
+  const worked = run.tasks.filter(
+    (task) => task.map_index === null && (task.started_at !== null || task.finished_at !== null),
+  );
   const width = Math.max(4, ...worked.map((task) => taskName(task).length));
   const lines = worked.map((task) => {
     const from = at(task.started_at ?? task.finished_at ?? run.created_at);

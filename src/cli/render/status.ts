@@ -38,7 +38,7 @@ export function statusCell(status: Status, colors: Colors): Cell {
 
 const WAITS: Readonly<Record<WaitingFor, string>> = {
   dependency: 'tasks that it needs have not ended',
-  capacity: 'room: the run has as many tasks at work as `max_parallel` allows',
+  capacity: 'room: as many tasks are at work as `max_parallel` of the run or of its map allows',
   limit: 'room in a named limit',
   budget: 'room in the budget of the run',
   pool: 'a worker that can run it',

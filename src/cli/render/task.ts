@@ -28,6 +28,7 @@ export function renderTask(
     field('waits for', task.waiting_for === null ? null : `${waitingText(task.waiting_for)}${later}`),
     field('started', task.started_at),
     field('took', task.started_at === null ? null : betweenText(task.started_at, task.finished_at, now)),
+    field('items', task.items === null ? null : itemsText(task.items)),
     field('progress', task.progress === null ? null : `${Math.round(task.progress * 100)}%`),
     field('message', task.message),
     task.question === null ? '' : `\nAsks:\n${indent(manyLines(task.question.message), 2)}\n`,
@@ -67,6 +68,11 @@ function renderCalls(attempts: readonly AttemptView[], drawing: Drawing): string
 
 function callsOf(usage: AttemptView['usage']): number {
   return Object.values(usage?.models ?? {}).reduce((sum, { calls }) => sum + calls, 0);
+}
+
+function itemsText({ total, done, failed }: NonNullable<TaskView['items']>): string {
+  const [all, ended, bad] = [total, done, failed].map((count) => count.toLocaleString('en'));
+  return `${ended} of ${all} done, ${bad} failed`;
 }
 
 function renderAttempts(attempts: readonly AttemptView[], drawing: Drawing): string {

@@ -16,7 +16,7 @@ export interface RowStatement {
 type Column<Row> = keyof Row & string;
 
 const NUMBER_COLUMN =
-  /^(n_\w+|is_\w+|\w+_key|key|\w+_at|\w+_ms|deps_\w+|stopping|cancelled|paused|finishing|priority|version|workflow_version|active_since|undecided|attempt|attempts_spent|losses|releases|unstarted|generation|in_queue|not_before|output_attempt|map_index|acknowledged|ordinal|bytes|at)$/;
+  /^(n_\w+|is_\w+|\w+_key|key|\w+_at|\w+_ms|deps_\w+|stopping|cancelled|paused|finishing|priority|version|workflow_version|active_since|undecided|attempt|attempts_spent|losses|releases|unstarted|generation|in_queue|not_before|output_attempt|map_\w+|acknowledged|ordinal|bytes|at)$/;
 
 /** The type as which a column's values are sent; assignment makes them narrower where the column is. */
 function typeOf(column: string): 'bigint' | 'text' | 'float8' {

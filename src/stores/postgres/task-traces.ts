@@ -14,15 +14,19 @@ const LEASED_BY = at('leased_by');
 const EXPIRES_AT = at('lease_expires_at');
 const CLAIM_ID = at('claim_id');
 const QUESTION_ID = at('question_id');
+const MAP_KEY = at('map_key');
+const MAP_SLOTS = at('map_slots');
 
 type List = readonly unknown[];
 
 /** In which list a task is found, by name. */
 const MARKS: Readonly<Record<string, (list: List) => boolean>> = {
   undecided: (list) => list[UNDECIDED] === 1,
-  ready: (list) => list[STATUS] === 'READY',
+  ready: (list) => list[STATUS] === 'READY' && list[MAP_SLOTS] !== 0,
+  held: (list) => list[STATUS] === 'READY' && list[MAP_SLOTS] === 0,
   asking: (list) => list[QUESTION_ID] !== null,
-  dead: (list) => list[STATUS] === 'FAILED' && list[REASON] !== 'purged',
+  // Of a map whose items have failed, the items are dead and not the map.
+  dead: (list) => list[STATUS] === 'FAILED' && list[REASON] !== 'purged' && list[REASON] !== 'items_failed',
 };
 const MARK_NAMES = Object.keys(MARKS);
 
@@ -74,6 +78,7 @@ export function traceTask(): TaskTraces {
           marked.map(({ list }) => list[KEY] as number),
           marked.map(({ list }) => list[RUN_KEY] as number),
           marked.map(({ list }) => -(list[PRIORITY] as number)),
+          marked.map(({ list }) => list[MAP_KEY] as number),
         );
       }
     },

@@ -17,6 +17,10 @@ export function tasks(access: Access): Tx['tasks'] {
     byId: async (id) => (await access.tasksAnywhere('wait', 'tasks.by_id', id))[0] ?? null,
     byTaskIds: (run_key, ids) => access.tasksOfRun(run_key, 'tasks.by_task_ids', run_key, ids),
     ofRun: (run_key, { after, limit }) => access.tasksOfRun(run_key, 'tasks.of_run', run_key, after, limit),
+    nodesOf: (run_key, { after, limit }) =>
+      access.tasksOfRun(run_key, 'tasks.nodes_of', run_key, after, limit),
+    items: ({ key, run_key }, { from, limit }) => access.tasksOfRun(run_key, 'tasks.items', key, from, limit),
+    held: ({ key, run_key }, limit) => access.tasksOfRun(run_key, 'tasks.held', key, limit),
     insert: (added) => access.insertKeyed(TASK_SHAPE, TASK_NEW, added),
     save: async (changed) => access.save(TASK_SHAPE, changed),
     childrenOf: (parents, page) => childrenOf(access, parents, page),

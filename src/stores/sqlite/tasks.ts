@@ -26,6 +26,9 @@ export function tasks(access: Access): Tx['tasks'] {
     byId: async (id) => list('tasks.by_id', id)[0] ?? null,
     byTaskIds: async (run_key, ids) => list('tasks.by_task_ids', run_key, JSON.stringify(ids)),
     ofRun: async (run_key, { after, limit }) => list('tasks.of_run', run_key, after, limit),
+    nodesOf: async (run_key, { after, limit }) => list('tasks.nodes_of', run_key, after, limit),
+    items: async ({ key }, { from, limit }) => list('tasks.items', key, from, limit),
+    held: async ({ key }, limit) => list('tasks.held', key, limit),
     insert: async (added) => access.insertKeyed(SHAPE, TASK_NEW, added),
     save: async (changed) => access.save(SHAPE, changed),
     childrenOf: async (parents, { after, limit }) =>
