@@ -9,8 +9,13 @@ import { traceTask } from './task-traces.ts';
 import type { Transaction } from './transaction.ts';
 import type { Value } from './values.ts';
 
+/** The place of the key in a list. */
+const KEY = 0;
 const RUN_COLUMN_COUNT = RUN_SHAPE.columns.length;
 const TASK_RUN_KEY = TASK_SHAPE.columns.indexOf('run_key');
+/** With few parents, the rows of up to this many children come along: the next question is always for them. */
+export const PARENTS_FEW = 16;
+export const CHILDREN_AHEAD = 32;
 /** Inserts take at most this many rows at once, so that a parameter keeps a sane size. */
 const INSERT_ROWS_MAX = 10_000;
 
@@ -20,6 +25,8 @@ export class Access {
   /** Rows that came along with another answer; good while their run is held and nobody here has written them. */
   readonly #ahead = new Map<number, readonly unknown[]>();
   readonly #runOfTask = new Map<number, number>();
+  /** All edges below a few tasks that were read first; whoever settles them asks for these next. */
+  #below: { readonly parents: ReadonlySet<number>; readonly edges: Lists } | null = null;
 
   constructor(transaction: Transaction) {
     this.transaction = transaction;
@@ -94,10 +101,35 @@ export class Access {
     const { mayWait } = this.#locks;
     if (mayWait) this.#locks.await([]);
     const lock = transaction.command(mayWait ? 'runs.lock_of_tasks' : 'runs.lock_free_of_tasks', keys);
-    const [locked = [], lists = []] = await transaction.read(lock, read);
+    const ahead = keys.length > PARENTS_FEW ? [] : this.#askBelow(keys);
+    const [locked = [], lists = [], edges, children] = await transaction.read(lock, read, ...ahead);
     this.#locks.accept(locked, RUN_COLUMN_COUNT);
     this.#requireRunsOf(lists, mayWait);
+    if (edges !== undefined && edges.length <= CHILDREN_AHEAD) {
+      this.#below = { parents: new Set(keys), edges };
+      this.keepAhead(children ?? []);
+    }
     return lists;
+  }
+
+  #askBelow(keys: readonly number[]): readonly Command[] {
+    return [
+      this.transaction.command('tasks.children_of', keys, 0, CHILDREN_AHEAD + 1),
+      this.transaction.command('tasks.children_rows', keys, 0, CHILDREN_AHEAD),
+    ];
+  }
+
+  /** The edges below tasks, when they came along with the tasks. */
+  edgesBelow(parents: readonly number[]): Lists | null {
+    const below = this.#below;
+    if (below === null || !parents.every((key) => below.parents.has(key))) return null;
+    const wanted = new Set(parents);
+    return below.edges.filter(([parent]) => wanted.has(parent as number));
+  }
+
+  /** Edges were added. */
+  forgetEdges(): void {
+    this.#below = null;
   }
 
   #requireRunsOf(lists: Lists, hasWaited: boolean): void {
@@ -222,6 +254,12 @@ export class Access {
         this.#locks.xid = xid as string;
       }
     }
-    return rows.map((row) => keyOf.get(row.id) ?? 0);
+    return rows.map((row) => {
+      const key = keyOf.get(row.id) ?? 0;
+      const list = shape.toList(row);
+      list[KEY] = key;
+      this.transaction.loaded.set(row, list);
+      return key;
+    });
   }
 }

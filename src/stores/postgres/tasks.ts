@@ -2,12 +2,8 @@
 import { TASK_NEW } from '../columns.ts';
 import { TASK_SHAPE } from '../row-shapes.ts';
 import type { Tx } from '../store.ts';
-import type { Access } from './access.ts';
+import { type Access, CHILDREN_AHEAD, PARENTS_FEW } from './access.ts';
 import type { Lists } from './batch.ts';
-
-/** With few parents, the rows of up to this many children come along: the next question is always for them. */
-const PARENTS_FEW = 16;
-const CHILDREN_AHEAD = 32;
 
 /** Operations on task runs. */
 export function tasks(access: Access): Tx['tasks'] {
@@ -27,6 +23,7 @@ export function tasks(access: Access): Tx['tasks'] {
     parentsOf: async (children) => toEdges(await transaction.lists('tasks.parents_of', children)),
     link: async (edges) => {
       if (edges.length === 0) return;
+      access.forgetEdges();
       const [parents, children] = [edges.map(([parent]) => parent), edges.map(([, child]) => child)];
       transaction.later('tasks.link', parents, children);
     },
@@ -56,6 +53,8 @@ async function childrenOf(
   { after, limit }: { after: number; limit: number },
 ): Promise<Edge[]> {
   const { transaction } = access;
+  const known = after === 0 ? access.edgesBelow(parents) : null;
+  if (known !== null) return toEdges(known.slice(0, limit));
   const page = transaction.command('tasks.children_of', parents, after, limit);
   if (!transaction.isWriter || parents.length > PARENTS_FEW) {
     const [edges = []] = await transaction.read(page);
