@@ -1,5 +1,6 @@
 /** The contract of a model provider: one request, one answer, errors with a class (SPEC S9.1). */
 import type { Clock } from '../base/clock.ts';
+import type { TraceContext } from '../base/trace.ts';
 
 /** One turn of a conversation. */
 export interface ModelMessage {
@@ -27,6 +28,8 @@ export interface ModelRequest {
   readonly signal: AbortSignal;
   /** For `Retry-After` dates. */
   readonly clock: Clock;
+  /** The span of the attempt; a provider is called as a child of it (SPEC S12.5). */
+  readonly trace: TraceContext;
   readonly onToken: (text: string) => void;
 }
 

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../base/clock.ts';
 import { compileJsonSchema } from '../base/json-schema.ts';
+import { traceOfRun } from '../base/trace.ts';
 import type { ModelAnswer, ModelRequest } from './model.ts';
 import { offline } from './offline.ts';
 import { makeJson } from './offline-json.ts';
@@ -16,6 +17,7 @@ const ask = (request: Partial<ModelRequest> = {}): Promise<ModelAnswer> =>
     attempt: 1,
     signal: new AbortController().signal,
     clock: systemClock,
+    trace: traceOfRun('01a1df28-2d2a-7af4-90b3-23f157271ba2'),
     onToken: () => {},
     ...request,
   });

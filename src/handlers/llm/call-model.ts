@@ -42,7 +42,7 @@ export async function callModel(context: HandlerContext<LlmConfig>, call: ModelC
 }
 
 function buildRequest(
-  { config, output, task, log, clock }: HandlerContext<LlmConfig>,
+  { config, output, task, log, clock, trace }: HandlerContext<LlmConfig>,
   { model, messages }: ModelCall,
   signal: AbortSignal,
 ): ModelRequest {
@@ -62,6 +62,7 @@ function buildRequest(
     attempt: task.attempt,
     signal,
     clock,
+    trace,
     onToken: (text) => log(text, 'token'),
   };
 }

@@ -3,6 +3,7 @@
  * what the provider answered, an answer that is not what it should be. Nothing is sent twice: trying again is the engine's.
  */
 import type { IncomingMessage } from 'node:http';
+import { childTrace } from '../../base/trace.ts';
 import { AttemptFailure } from '../../domain/attempt-failure.ts';
 import { networkFailure } from '../../domain/network-error.ts';
 import { estimateTokens } from '../estimate.ts';
@@ -24,7 +25,8 @@ interface Exchange {
 /** Asks and reads the answer to its end. */
 export async function ask(exchange: Exchange): Promise<ModelAnswer> {
   const { wire, connection, request } = exchange;
-  const { path, headers, body } = wire.request(connection, request);
+  const { path, headers: own, body } = wire.request(connection, request);
+  const headers = { ...childTrace(request.trace), ...own };
   const url = `${connection.baseUrl}${path}`;
   try {
     const response = await send(url, { headers, body: JSON.stringify(body), signal: request.signal });

@@ -4,9 +4,12 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ManualClock } from '../../base/clock.ts';
+import { traceIdOf, traceOfRun } from '../../base/trace.ts';
 import type { ModelAnswer, ModelRequest } from '../model.ts';
 import type { ProviderSettings } from '../provider-settings.ts';
 import { createModels } from '../registry.ts';
+
+const RUN_ID = '01a1df28-2d2a-7af4-90b3-23f157271ba2';
 
 interface Seen {
   readonly url: string;
@@ -69,6 +72,7 @@ function ask(
     attempt: 1,
     signal: AbortSignal.timeout(5_000),
     clock: new ManualClock(),
+    trace: traceOfRun(RUN_ID),
     onToken: () => {},
     ...request,
   });
@@ -339,6 +343,17 @@ describe('google', () => {
 });
 
 describe('any wire', () => {
+  // SPEC S12.5
+  it('carries the trace of the run, each call as a span of its own', async () => {
+    stream(OPENAI_ANSWER);
+    await ask('openai/x');
+    await ask('openai/x');
+    const [first = '', second = ''] = seen.map(({ headers }) => String(headers.traceparent));
+    for (const traceparent of [first, second])
+      expect(traceIdOf({ traceparent })).toBe(RUN_ID.replaceAll('-', ''));
+    expect(first).not.toBe(second);
+  });
+
   it('reads events however they are cut and ended', async () => {
     const text = `: comment\r\n\r\nevent: x\r\ndata: ${JSON.stringify(said('潮汐'))}\r\n\r\ndata:${JSON.stringify(said('!', 'stop'))}`;
     reply = (response) => {
