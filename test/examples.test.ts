@@ -17,6 +17,7 @@ const SHAPES: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'extract.yaml': [['read'], ['notice']],
   'fallback.yaml': [['answer']],
   'fan-out.yaml': [['facts', 'style', 'gaps'], ['editor']],
+  'folder-summary.yaml': [['files'], ['texts'], ['summaries'], ['summary']],
   'human-gate.yaml': [['notice'], ['audience'], ['publish'], ['tidy']],
   'map.yaml': [['names'], ['greet'], ['page']],
   'node-list.json': [['collect'], ['summarize', 'translate'], ['page']],

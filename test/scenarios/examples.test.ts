@@ -47,6 +47,7 @@ describe('an example that takes its models as inputs', () => {
     ['research-brief', ['model=openai/gpt-5-mini', 'sources_model=google/gemini-3.5-flash'], 2],
     ['extract', ['model=google/gemini-3.5-flash'], 1],
     ['approve-spending', ['cheap=openai/gpt-5-mini', 'dear=anthropic/claude-opus-5'], 2],
+    ['folder-summary', ['model=openai/gpt-5-mini'], 1],
     ['fallback', ['model=anthropic/claude-opus-5', 'spare=openai/gpt-5-mini'], 1],
   ] as const) {
     it(`${name}.yaml works with a key`, async () => {
