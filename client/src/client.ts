@@ -64,6 +64,7 @@ export function clientOver(
         http.call(tokenRoutes.create, { body: writable(request) }),
       revoke: (id: string) => http.call(tokenRoutes.revoke, { params: { id } }),
     },
+    limits: { list: () => http.call(adminRoutes.limits) },
     stats: { get: () => http.call(adminRoutes.stats) },
   };
 }
@@ -141,7 +142,8 @@ function runsOf(http: Carrier) {
     pause: act(runRoutes.pause),
     resume: act(runRoutes.resume),
     close: act(runRoutes.close),
-    retry: act(runRoutes.retry),
+    retry: (id: string, body: BodyOf<typeof runRoutes.retry> = {}) =>
+      http.call(runRoutes.retry, { params: { id }, body }),
     rerun: (id: string, task_id: string, { idempotency_key }: Keyed = {}) =>
       http.call(runRoutes.rerun, { params: { id }, body: { task_id, idempotency_key } }),
     clone: (id: string, inputs: Readonly<Record<string, unknown>>, { idempotency_key }: Keyed = {}) =>

@@ -1,7 +1,7 @@
 /** Public exports of `@relay/client`: the wire contract and the client that speaks it. */
 
 export { clientOver, createClient, type RelayClient } from './client.ts';
-export type { NewTokenView, StatsView, TokenView } from './contract/admin.ts';
+export type { LimitView, NewTokenView, StatsView, TokenView } from './contract/admin.ts';
 export { type ErrorShape, errorShape, PAGE_MAX, type Page } from './contract/fields.ts';
 export { type Immutable, type Route, SCOPES, type Scope, type Wire } from './contract/route.ts';
 export { allRoutes, ROUTES } from './contract/routes.ts';

@@ -7,6 +7,7 @@ import type {
   ContextView,
   EventView,
   GraphView,
+  LimitView,
   LogView,
   NewTokenView,
   Page,
@@ -29,6 +30,7 @@ export type {
   ContextView,
   EventView,
   GraphView,
+  LimitView,
   LogView,
   Page,
   QuestionView,
@@ -78,6 +80,12 @@ export interface Paging {
 /** Repeating a request with the same key gives the first answer (SPEC S4.7). */
 interface Keyed {
   readonly idempotency_key?: string | undefined;
+}
+
+/** What the model calls of a run may use. */
+export interface BudgetRequest {
+  readonly tokens?: number | undefined;
+  readonly cost_usd?: number | undefined;
 }
 
 interface Decided extends Keyed {
@@ -144,7 +152,8 @@ export interface RunsApi {
   pause(run_id: string, keyed?: Keyed): Promise<RunView>;
   resume(run_id: string, keyed?: Keyed): Promise<RunView>;
   close(run_id: string, keyed?: Keyed): Promise<RunView>;
-  retry(run_id: string, keyed?: Keyed): Promise<RunView>;
+  /** With a budget, the run may use that much from now on; what is not named stays as it is. */
+  retry(run_id: string, options?: Keyed & { readonly budget?: BudgetRequest | undefined }): Promise<RunView>;
   rerun(run_id: string, task_id: string, keyed?: Keyed): Promise<RunView>;
   clone(run_id: string, inputs: Readonly<Record<string, unknown>>, keyed?: Keyed & Traced): Promise<RunView>;
   prune(request: {
@@ -208,5 +217,6 @@ export interface RelayApi {
     create(request: { readonly name: string; readonly scopes: readonly Scope[] }): Promise<NewTokenView>;
     revoke(id: string): Promise<TokenView>;
   };
+  readonly limits: { list(): Promise<Page<LimitView>> };
   readonly stats: { get(): Promise<StatsView> };
 }

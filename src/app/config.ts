@@ -12,6 +12,7 @@ import { parseSource } from '../definition/document.ts';
 import { type Finding, type Locate, Problems } from '../definition/problem.ts';
 import { checkShape } from '../definition/schema-problems.ts';
 import { pricesSchema, providersSchema } from '../models/provider-settings.ts';
+import { limitsConfig } from './limit-config.ts';
 import { readTextFile } from './workflow-file.ts';
 
 const CONFIG_BYTES_MAX = 1024 * 1024;
@@ -76,6 +77,9 @@ const configSchema = z.strictObject({
     .regex(new RegExp(DURATION_PATTERN))
     .optional()
     .describe('how long finished runs are kept, such as 30d; default: for ever'),
+  limits: limitsConfig
+    .optional()
+    .describe('named limits, such as {gpu: {concurrency: 2}, mail: {rate: 100/1m}}'),
   log: z.enum(LOG_LEVELS).default('warn').describe('debug, info, warn, error or silent; logs go to stderr'),
   map_items_max: bound(MAP_ITEMS_MAX, 'items that one `for_each` may have'),
   definition_limits: definitionLimits.describe('bounds of a workflow definition'),

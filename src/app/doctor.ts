@@ -207,6 +207,11 @@ async function checkContent(path: string, now: number): Promise<Check[]> {
           isIdle ? undefined : '`relay resume` does it',
         );
       }),
+      await look('limits', async (tx) => {
+        const names = (await tx.limits.all()).map(({ name }) => name);
+        const waiting = (await tx.held.counts()).reduce((sum, { n }) => sum + n, 0);
+        return finding('limits', 'ok', `${names.join(', ') || 'none'}; ${waiting} tasks wait for room`);
+      }),
       await look('events', async (tx) => {
         const total = await tx.events.estimate();
         return finding('events', 'ok', `about ${total.toLocaleString('en')}`);

@@ -1,5 +1,6 @@
 /** Workers, tokens and numbers of an engine in this process. */
 import { RelayError } from '../base/errors.ts';
+import { type LimitDefinition, toLimit } from '../domain/limits.ts';
 import { createToken, toTokenView } from '../engine/tokens.ts';
 import type { RelayApi } from './api.ts';
 import type { Local } from './local-api.ts';
@@ -41,6 +42,29 @@ export function tokensApi({ engine }: Local): RelayApi['tokens'] {
       if (row === undefined) throw new RelayError('NOT_FOUND', `there is no token ${id}`);
       return toTokenView(row);
     },
+  };
+}
+
+/** The part of the API that is about named limits. */
+export function limitsApi({ engine }: Local): RelayApi['limits'] {
+  const { store, clock } = engine.context;
+  return {
+    list: () =>
+      store.read(async (tx) => {
+        const now = clock.now();
+        const waiting = new Map((await tx.held.counts()).map(({ place, n }) => [place, n]));
+        const items = [];
+        for (const row of await tx.limits.all()) {
+          const limit = toLimit(JSON.parse(row.definition) as LimitDefinition);
+          const asked = [...limit.windows.map(({ ms }) => now - ms), now];
+          const used = await tx.limits.use(
+            asked.map((since) => [row.name, since] as const),
+            now,
+          );
+          items.push(views.limitView(row, { limit, used, now, waiting: waiting.get(row.name) ?? 0 }));
+        }
+        return { items, next_cursor: null };
+      }),
   };
 }
 

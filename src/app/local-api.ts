@@ -5,7 +5,7 @@ import { phases } from '../domain/graph.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { RelayApi, WrittenWorkflow } from './api.ts';
 import type { DefinitionCache } from './definition-cache.ts';
-import { statsApi, tokensApi, workersApi } from './local-admin.ts';
+import { limitsApi, statsApi, tokensApi, workersApi } from './local-admin.ts';
 import { runsApi } from './local-runs.ts';
 import { tasksApi } from './local-tasks.ts';
 import { PAGE_MAX, Reader } from './reader.ts';
@@ -39,6 +39,7 @@ export function createLocalApi(
     },
     workers: workersApi(local),
     tokens: tokensApi(local),
+    limits: limitsApi(local),
     stats: statsApi(local),
   };
 }

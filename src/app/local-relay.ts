@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { createLogger, type Logger, type LogLevel } from '../base/logger.ts';
 import { createRedactor } from '../base/redact.ts';
+import type { LimitDefinition } from '../domain/limits.ts';
 import { Engine } from '../engine/engine.ts';
 import type { WorkerFit } from '../engine/worker-fit.ts';
 import type { Handler } from '../handlers/handler.ts';
@@ -38,6 +39,8 @@ export interface LocalOptions {
   readonly retentionMs?: number | undefined;
   /** The longest list that `for_each` may give. */
   readonly itemsMax?: number | undefined;
+  /** Named limits, for every process of the store. */
+  readonly limits?: Readonly<Record<string, LimitDefinition>> | undefined;
 }
 
 /** What a worker is started with. */
@@ -108,6 +111,7 @@ export class LocalRelay {
       ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
       retentionMs: options.retentionMs,
       itemsMax: options.itemsMax,
+      limits: options.limits,
     });
     this.api = createLocalApi(this.engine, { by: options.by });
   }

@@ -49,7 +49,8 @@ export function runsApi(local: Local): RunsApi {
     pause: (id, keyed) => act(id, () => engine.pauseRun(id, by, keyed?.idempotency_key)),
     resume: (id, keyed) => act(id, () => engine.resumeRun(id, by, keyed?.idempotency_key)),
     close: (id, keyed) => act(id, () => engine.closeRun(id, by, keyed?.idempotency_key)),
-    retry: (id, keyed) => act(id, () => engine.retryRun(id, by, keyed?.idempotency_key)),
+    retry: (id, keyed) =>
+      act(id, () => engine.retryRun(id, by, { key: keyed?.idempotency_key, budget: keyed?.budget })),
     rerun: (id, task_id, keyed) => act(id, () => engine.rerunFrom(id, task_id, by, keyed?.idempotency_key)),
     clone: (id, inputs, keyed) => cloneRun(local, id, inputs, keyed),
     prune: async ({ older_than_ms, statuses, dry_run, limit = PAGE_MAX }) => {

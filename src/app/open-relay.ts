@@ -1,10 +1,12 @@
 /** Relay inside another TypeScript program (SPEC S13.5): open it, run workflows, await results. */
 import { cwd, env } from 'node:process';
 import { RelayError } from '../base/errors.ts';
+import type { LimitDefinition } from '../domain/limits.ts';
 import { isTerminal } from '../domain/states.ts';
 import type { Handler } from '../handlers/handler.ts';
 import type { RelayApi, RunView } from './api.ts';
 import type { HandlerSettings } from './configured-handlers.ts';
+import { limitsConfig, toLimitDefinitions } from './limit-config.ts';
 import { LocalRelay } from './local-relay.ts';
 
 /** How an embedded Relay is opened. Everything has a default. */
@@ -17,6 +19,8 @@ export interface OpenOptions {
   readonly handlers?: readonly Handler[];
   /** `providers` and `prices`, as in the config file; keys come from the environment. */
   readonly models?: HandlerSettings['models'];
+  /** Named limits, as in the config file. */
+  readonly limits?: Readonly<Record<string, LimitDefinition>>;
 }
 
 /** A run that was started here. */
@@ -41,7 +45,7 @@ const CONCURRENCY = 16;
 
 /** Opens Relay in this process. Runs that an earlier process left unfinished are carried on. */
 export async function openRelay(options: OpenOptions = {}): Promise<Relay> {
-  const { data = '.relay', store, concurrency = CONCURRENCY, handlers, models } = options;
+  const { data = '.relay', store, concurrency = CONCURRENCY, handlers, models, limits } = options;
   const local = await LocalRelay.open({
     data,
     store,
@@ -51,6 +55,7 @@ export async function openRelay(options: OpenOptions = {}): Promise<Relay> {
     by: 'embedded',
     writeLog: (line) => process.stderr.write(line),
     models,
+    limits: toLimitDefinitions(limitsConfig.optional().parse(limits)),
     ...(handlers === undefined ? {} : { handlers }),
   });
   await local.startEngine();

@@ -1,14 +1,20 @@
 /** Rows as clients see them: ISO times, parsed JSON, no internal keys. */
+
+import { formatDuration } from '../base/duration.ts';
 import { traceIdOf } from '../base/trace.ts';
 import type { TaskFailure } from '../domain/failure.ts';
+import type { Limit } from '../domain/limits.ts';
 import type { StoredQuestion } from '../engine/decide.ts';
 import type { WorkerInfo } from '../engine/remote-workers.ts';
-import { runTrace } from '../engine/run-settings.ts';
+import { runSettings, runTrace } from '../engine/run-settings.ts';
+import { AT_BUDGET, isHeldBack, readLimits, TO_ESTIMATE } from '../engine/task-limits.ts';
 import type {
   ArtifactRow,
   AttemptRow,
   ContextRow,
   EventRow,
+  LimitRow,
+  LimitUseRow,
   RunRow,
   TaskRow,
   WorkerRow,
@@ -20,6 +26,7 @@ import type {
   AttemptView,
   ContextView,
   EventView,
+  LimitView,
   QuestionView,
   RunSummary,
   RunView,
@@ -63,6 +70,7 @@ export function runView(run: RunRow, tasks: readonly TaskView[], tasks_next_curs
     outputs: parse(run.outputs),
     error: parse(run.error),
     usage: parse<Usage>(run.usage),
+    budget: runSettings(run).budget ?? null,
     tasks,
     tasks_next_cursor,
   };
@@ -83,6 +91,7 @@ export function taskView(
     status: task.status,
     reason: task.reason,
     waiting_for: task.waiting_for,
+    limit: limitOf(task),
     attempt: task.attempt,
     output: output.value,
     output_ref: output.ref,
@@ -102,6 +111,12 @@ function itemCounts({ map_size, started_at, deps_remaining, map_failed }: TaskRo
   if (map_size === null) return null;
   if (started_at === null) return { total: map_size, done: 0, failed: 0 };
   return { total: map_size, done: map_size - deps_remaining, failed: map_failed };
+}
+
+/** The limit that holds a task back. */
+function limitOf(task: TaskRow): string | null {
+  const place = isHeldBack(task) ? (readLimits(task)?.place ?? null) : null;
+  return place === TO_ESTIMATE || place === AT_BUDGET ? null : place;
 }
 
 /** What a task asks; it must be asking. */
@@ -183,6 +198,33 @@ export function workerView(row: WorkerRow): WorkerView {
     is_remote,
     started_at: iso(row.started_at),
     seen_at: iso(row.seen_at),
+  };
+}
+
+/** A named limit and how much of it is used. */
+export function limitView(
+  row: LimitRow,
+  state: {
+    readonly limit: Limit;
+    readonly used: readonly LimitUseRow[];
+    readonly now: number;
+    readonly waiting: number;
+  },
+): LimitView {
+  const { limit, used, now, waiting } = state;
+  return {
+    name: row.name,
+    concurrency: limit.concurrency,
+    in_use: used[0]?.slots ?? 0,
+    windows: limit.windows.map(({ unit, max, ms }) => ({
+      unit,
+      max,
+      per: formatDuration(ms),
+      used: used.find(({ since }) => since === now - ms)?.[unit] ?? 0,
+    })),
+    models: [...limit.models],
+    waiting,
+    updated_at: iso(row.updated_at),
   };
 }
 

@@ -125,6 +125,12 @@ export const ERROR_CODES = Object.freeze({
     'The workflow uses something that this version checks and draws, but does not run yet.',
     'See CHANGELOG.md for what runs today.',
   ),
+  UNKNOWN_LIMIT: entry(
+    422,
+    2,
+    'A task names a limit that is not configured.',
+    'Add it under `limits` in the config file of a process that serves this store, or correct the name.',
+  ),
   UNAUTHENTICATED: entry(
     401,
     6,

@@ -59,6 +59,7 @@ export async function openLocal(
   handlers: readonly Handler[] = [],
 ): Promise<LocalRelay> {
   const { LocalRelay } = await import('../app/local-relay.ts');
+  const { toLimitDefinitions } = await import('../app/limit-config.ts');
   return LocalRelay.open({
     data: config.data,
     store: config.store,
@@ -71,6 +72,7 @@ export async function openLocal(
     handlers,
     models: { providers: config.providers, prices: config.prices },
     itemsMax: config.map_items_max,
+    limits: toLimitDefinitions(config.limits),
     retentionMs: config.retention === undefined ? undefined : (parseDuration(config.retention) ?? undefined),
   });
 }

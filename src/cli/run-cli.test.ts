@@ -410,6 +410,7 @@ describe('relay config', () => {
       # server:                          # not set
       token: "***"                       # RELAY_TOKEN
       # retention:                       # not set
+      # limits:                          # not set
       log: info                          # ./relay.config.yaml
       map_items_max: 100000              # default
       definition_limits:                 # default

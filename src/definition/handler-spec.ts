@@ -1,5 +1,6 @@
 /** What the definition needs to know of a handler: its name, its config, and how its tasks are decided. Running is not its matter. */
 import type { z } from 'zod';
+import type { ModelNeed } from '../domain/limits.ts';
 import type { Path } from './problem.ts';
 
 /** The describable half of a handler. The running half lives in `handlers/`. */
@@ -18,6 +19,14 @@ export interface HandlerSpec {
   readonly doubts?: (config: Readonly<Record<string, unknown>>) => readonly HandlerDoubt[];
   /** What settles the task when no worker is involved: the clock (`wait`) or a person (`approval`). */
   readonly settledBy?: 'timer' | 'person';
+  /** What one attempt will ask of models at most, from its rendered config; for limits and budgets (SPEC S8). */
+  reserve?(config: unknown, output: WantedOutput | null): readonly ModelNeed[];
+}
+
+/** What a task says about its output, as far as it matters for how much a model is asked. */
+export interface WantedOutput {
+  readonly schema?: unknown;
+  readonly repair?: number | undefined;
 }
 
 /** Something that a task names and that is not there. */

@@ -3,9 +3,12 @@
  * READY tasks move up where there is room. Large fans go on in chunks behind a durable cursor (SPEC S4.6, S5.5).
  */
 import type { RunRow, TaskRow } from '../stores/rows.ts';
+import { wakeForBudget } from './budget.ts';
+import { placeOf } from './limit-admission.ts';
 import { countItem, isExpanded, openItems } from './map-row.ts';
 import { runSettings } from './run-settings.ts';
 import type { Cause } from './task-events.ts';
+import { isHeldBack } from './task-limits.ts';
 import { isHeld, type Work } from './work.ts';
 
 /** Rows that one transaction moves because of one parent or one stopped run. */
@@ -19,6 +22,8 @@ export async function advance(work: Work): Promise<void> {
     while (work.ended.length > 0) await tellChildren(work);
     await applyFailurePolicy(work);
   }
+  for (const run of work.freedBudgets) await wakeForBudget(work, run);
+  work.freedBudgets.clear();
   await admit(work);
 }
 
@@ -110,7 +115,7 @@ export function badEnd(parent: TaskRow): 'upstream_failed' | 'upstream_cancelled
 /** All parents are done: decide at once what needs no template, leave the rest to the engine (TRANSITIONS 4–12). */
 export function becomeEligible(work: Work, task: TaskRow, hasParents: boolean): void {
   const run = work.runOf(task);
-  if (run.cancelled === 1 || (run.stopping === 1 && task.is_finally === 0)) {
+  if (isStopped(run, task)) {
     cancelTask(work, task, stopReasonOf(run));
   } else if (hasParents && task.deps_ok === 0 && task.is_finally === 0) {
     work.move(task, 'SKIPPED', { event: 'task.skipped', reason: 'upstream_skipped' });
@@ -129,7 +134,9 @@ export function makeReady(work: Work, task: TaskRow, decision?: Cause): void {
   const run = work.runOf(task);
   // Where room is scarce, `admit` gives it out by priority once everything that became ready is known.
   const isScarce = runSettings(run).max_parallel !== null || run.n_ready > 1;
-  if (run.paused === 0 && !isScarce && !isHeld(task) && roomOf(run) > 0)
+  const place = run.paused === 1 || isHeld(task) ? null : placeOf(work, task);
+  if (place !== null) work.hold(task, place);
+  else if (run.paused === 0 && !isScarce && !isHeld(task) && roomOf(run) > 0)
     work.enqueue(task, decision ?? { event: 'task.queued' });
   else task.waiting_for = run.paused === 1 ? 'paused' : 'capacity';
 }
@@ -141,7 +148,7 @@ export function hasRoom(work: Work, task: TaskRow): boolean {
 }
 
 /** How many more tasks of a run may be handed out. */
-function roomOf(run: RunRow): number {
+export function roomOf(run: RunRow): number {
   const { max_parallel, window } = runSettings(run);
   const parallel =
     max_parallel === null ? Number.POSITIVE_INFINITY : max_parallel - run.n_queued - run.n_leased;
@@ -154,10 +161,13 @@ export async function admit(work: Work): Promise<void> {
   work.freedMaps.clear();
   for (const run of work.loadedRuns()) {
     if (run.n_ready === 0 || run.paused === 1) continue;
-    const room = roomOf(run);
-    if (room <= 0) continue;
-    const candidates = await readyTasks(work, run, room);
-    for (const task of candidates.slice(0, room)) work.enqueue(task, { event: 'task.queued' });
+    // What is held back leaves room for others, so that more are looked at.
+    while (run.n_ready > 0 && roomOf(run) > 0) {
+      const room = roomOf(run);
+      const outcome = admitSome(work, (await readyTasks(work, run, room)).slice(0, room));
+      if (outcome === 'more') goOnAdmitting(work, run);
+      if (outcome !== 'held') break;
+    }
   }
 }
 
@@ -170,10 +180,31 @@ async function letItemsIn(work: Work, map: TaskRow): Promise<void> {
   for (const item of waiting.sort((a, b) => a.key - b.key).slice(0, slots)) work.letIn(item);
 }
 
+/** Hands tasks out, or holds them back where others wait already; of these only a chunk in one transaction. */
+function admitSome(work: Work, tasks: readonly TaskRow[]): 'held' | 'more' | 'done' {
+  let outcome: 'held' | 'more' | 'done' = 'done';
+  for (const task of tasks) {
+    const place = placeOf(work, task);
+    if (place === null) work.enqueue(task, { event: 'task.queued' });
+    else if (work.heldAdditions >= CHUNK) outcome = 'more';
+    else {
+      work.hold(task, place);
+      if (outcome === 'done') outcome = 'held';
+    }
+  }
+  return outcome;
+}
+
+/** A cursor of another kind admits again when it has moved; without one, one of its own does. */
+function goOnAdmitting(work: Work, run: RunRow): void {
+  if (run.n_cursors === 0)
+    work.addCursor({ kind: 'admit', run_key: run.key, subject: run.key, position: 0, data: null });
+}
+
 /** READY tasks of a run in the order of hand-out: those of this work, and stored ones if there are more. */
 async function readyTasks(work: Work, run: RunRow, room: number): Promise<TaskRow[]> {
   const isReady = (task: TaskRow): boolean =>
-    task.run_key === run.key && task.status === 'READY' && !isHeld(task);
+    task.run_key === run.key && task.status === 'READY' && !isHeld(task) && !isHeldBack(task);
   let ready = [...work.loadedTasks()].filter(isReady);
   if (ready.length < run.n_ready) {
     const wanted = Math.min(room, run.n_ready) + work.leftReady(run);
@@ -210,6 +241,19 @@ async function isUnlocking(work: Work, run: RunRow): Promise<boolean> {
   return stored.length < run.n_cursors || stored.some(({ kind }) => kind === 'unlock');
 }
 
+/** Whether a stop of its run ends this task. A budget that is used up lets what is leased finish (SPEC S8.2). */
+export function isStopped(run: RunRow, task: TaskRow): boolean {
+  if (run.cancelled === 1) return true;
+  if (run.stopping === 0 || task.is_finally === 1) return false;
+  return run.stop_reason !== 'budget' || task.lease_id === null;
+}
+
+/** Ends a task that has lost its lease in a run that has been stopped meanwhile. */
+export function endIfStopped(work: Work, task: TaskRow): void {
+  const run = work.runOf(task);
+  if (isUnfinished(task) && isStopped(run, task)) cancelTask(work, task, stopReasonOf(run));
+}
+
 /** Why the tasks of a stopped run are cancelled. */
 export function stopReasonOf(run: RunRow): string {
   return run.cancelled === 1 ? 'cancelled' : (run.stop_reason ?? 'run_stopped');
@@ -220,7 +264,7 @@ export async function cancelChunk(work: Work, run: RunRow, after: number): Promi
   const rows = await work.adopt(await work.tx.tasks.unfinished(run.key, { after, limit: CHUNK + 1 }));
   const reason = stopReasonOf(run);
   for (const task of rows.slice(0, CHUNK)) {
-    if (!isUnfinished(task) || (run.cancelled === 0 && task.is_finally === 1)) continue;
+    if (!isUnfinished(task) || !isStopped(run, task)) continue;
     cancelTask(work, task, reason);
   }
   return rows.length > CHUNK ? (rows[CHUNK - 1]?.key ?? after) : null;

@@ -11,6 +11,7 @@ import type { Store, Tx } from '../stores/store.ts';
 import type { SettlementResult } from '../worker/work-source.ts';
 import { advance } from './advance.ts';
 import { type ClaimRequest, claim } from './claim.ts';
+import type { LimitBook } from './limit-book.ts';
 import type { Plans } from './plans.ts';
 import { type PreparedSettlement, settle } from './settle.ts';
 import { type NewRun, submit } from './submit.ts';
@@ -59,6 +60,7 @@ export class Committer {
   readonly #chances: { readonly random: Random; readonly plans: Plans };
   readonly #afterCommit: (aftermath: Aftermath) => void;
   readonly #plans: Plans;
+  readonly #book: LimitBook;
   readonly #ticks: Tick[] = [];
   readonly #submits: Submit[] = [];
   readonly #actions: Act[] = [];
@@ -70,8 +72,10 @@ export class Committer {
     random: Random;
     afterCommit: (aftermath: Aftermath) => void;
     plans: Plans;
+    book: LimitBook;
   }) {
     this.#plans = options.plans;
+    this.#book = options.book;
     this.#store = options.store;
     this.#clock = options.clock;
     this.#chances = { random: options.random, plans: options.plans };
@@ -178,7 +182,7 @@ export class Committer {
     if (settlements.length === 0) return [];
     try {
       const answer = await this.#store.write(async (tx) => {
-        const work = new Work(tx, this.#clock.now());
+        const work = new Work(tx, this.#clock.now(), this.#book);
         const results = await settle(work, settlements, this.#chances);
         await advance(work);
         await work.flush();
@@ -201,9 +205,10 @@ export class Committer {
   /** Applies a batch and returns what to do once it has committed. */
   async #apply(tx: Tx, { ticks, submits, actions }: Batch): Promise<() => void> {
     const now = this.#clock.now();
+    await this.#book.ensure(tx);
     const done: (() => void)[] = [];
     for (const { request, resolve, reject } of actions) {
-      const work = new Work(tx, now);
+      const work = new Work(tx, now, this.#book);
       try {
         const answer = await request(work);
         await work.flush();
@@ -217,8 +222,8 @@ export class Committer {
         done.push(() => reject(error));
       }
     }
-    if (submits.length > 0) done.push(await this.#applySubmits(new Work(tx, now), submits));
-    if (ticks.length > 0) done.push(await this.#applyTicks(new Work(tx, now), ticks));
+    if (submits.length > 0) done.push(await this.#applySubmits(new Work(tx, now, this.#book), submits));
+    if (ticks.length > 0) done.push(await this.#applyTicks(new Work(tx, now, this.#book), ticks));
     return () => {
       for (const answer of done) answer();
     };

@@ -6,6 +6,7 @@ import type { Random } from '../domain/retry.ts';
 import type { BlobStore } from '../stores/blob-store.ts';
 import type { Store } from '../stores/store.ts';
 import type { Committer } from './committer.ts';
+import type { LimitBook } from './limit-book.ts';
 import type { Plans } from './plans.ts';
 import type { Scopes } from './scope.ts';
 import type { Signal } from './signal.ts';
@@ -25,6 +26,8 @@ export interface EngineContext {
   readonly itemsMax: number;
   /** Items of a map that one transaction makes. */
   readonly itemsChunk: number;
+  /** What is known of named limits. */
+  readonly book: LimitBook;
   /** Something may be claimed. */
   readonly queued: Signal;
   /** There may be a queue that was not there before. */

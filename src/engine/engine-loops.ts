@@ -2,6 +2,7 @@
 import { isTerminal, RUN_STATUSES } from '../domain/states.ts';
 import type { EngineContext } from './engine-context.ts';
 import { followUp } from './follow-ups.ts';
+import { ageGrants } from './limit-aging.ts';
 import { Loop } from './loop.ts';
 import { freeDeadWorkers } from './presence.ts';
 import { prune } from './prune.ts';
@@ -12,6 +13,7 @@ import { runTimers } from './timers.ts';
 const REAPER_MS = 5_000;
 const REST_MAX_MS = 1_000;
 const WATCH_MS = 100;
+const LIMITS_MS = 1_000;
 const SWEEP_MS = 60_000;
 const RETENTION_MS = 3_600_000;
 const PRUNED_MAX = 1_000;
@@ -23,6 +25,7 @@ export interface EngineLoops {
   readonly reaper: Loop;
   readonly sweep: Loop;
   readonly retention: Loop;
+  readonly limits: Loop;
   readonly watcher: Loop;
 }
 
@@ -42,7 +45,7 @@ export function createLoops(
   return {
     followUps: loop('follow_ups', async () => {
       const counts = await followUp(context);
-      const total = counts.decided + counts.finished + counts.chunks;
+      const total = counts.decided + counts.estimated + counts.finished + counts.chunks;
       return { counts, restMs: total > 0 ? 0 : REST_MAX_MS };
     }),
     timers: loop('timers', async () => {
@@ -66,6 +69,11 @@ export function createLoops(
       const gone = await prune(context, { statuses, before, limit: PRUNED_MAX, dryRun: false });
       // A full batch means that there is more to do at once.
       return { counts: { pruned: gone.length }, restMs: gone.length < PRUNED_MAX ? RETENTION_MS : 0 };
+    }),
+    limits: loop('limits', async () => {
+      await context.book.refresh(context.store);
+      const aged = context.book.size === 0 ? 0 : await ageGrants(context);
+      return { counts: { aged }, restMs: LIMITS_MS };
     }),
     watcher: loop('watcher', async () => ({ counts: { changes: await watch() }, restMs: WATCH_MS })),
   };

@@ -12,6 +12,7 @@ import { type Service, startAll, stopAll } from '../base/service.ts';
 import type { TraceContext } from '../base/trace.ts';
 import type { HandlerCatalog } from '../definition/handler-spec.ts';
 import type { Task, Workflow } from '../definition/workflow.ts';
+import type { LimitDefinition } from '../domain/limits.ts';
 import type { Random } from '../domain/retry.ts';
 import type { BlobStore } from '../stores/blob-store.ts';
 import type { RunRow, TaskRow } from '../stores/rows.ts';
@@ -25,13 +26,14 @@ import { EngineSource, type SourceOptions } from './engine-source.ts';
 import { ITEMS_CHUNK } from './expand.ts';
 import { doOnce, isDone } from './idempotency.ts';
 import { checkInputs } from './inputs.ts';
+import { LimitBook } from './limit-book.ts';
 import { cancelOneTask, cancelRun, closeRun, pauseRun, resumeRun } from './operate.ts';
 import { Plans } from './plans.ts';
 import { freeDeadWorkers, processIdentity } from './presence.ts';
 import { type PruneFilter, prune } from './prune.ts';
 import { RemoteWorkers } from './remote-workers.ts';
 import { replayTask, rerunFrom, retryRun } from './replay.ts';
-import { requireRunnable } from './runnable.ts';
+import type { BudgetChange } from './run-settings.ts';
 import { Scopes } from './scope.ts';
 import { Signal } from './signal.ts';
 import { enqueueTasks, storeVersion, submit, submitOpen } from './submit.ts';
@@ -40,6 +42,9 @@ import type { Aftermath, Work } from './work.ts';
 
 /** How long a lease lasts by default (SPEC S14.6). */
 const LEASE_MS = 30_000;
+
+/** How soon a process without limits notices that another one has configured some. */
+const LIMITS_LOOK_MS = 1_000;
 
 /** What an engine is made of. */
 export interface EngineOptions {
@@ -60,6 +65,8 @@ export interface EngineOptions {
   readonly itemsChunk?: number | undefined;
   /** Terminal runs that ended longer ago than this are removed; by default nothing is (SPEC S12.6). */
   readonly retentionMs?: number | undefined;
+  /** Named limits, for every process of the store: the last one that was started has the last word on each. */
+  readonly limits?: Readonly<Record<string, LimitDefinition>> | undefined;
 }
 
 /** What a run is started with. */
@@ -72,6 +79,13 @@ export interface StartRun {
   readonly cloned_from?: string | null;
   /** The trace of whoever starts it (SPEC S12.5). */
   readonly trace?: TraceContext | undefined;
+}
+
+/** How a run is retried. */
+export interface RetryOptions {
+  readonly key?: string | undefined;
+  /** Another budget; what is not named stays as it is. */
+  readonly budget?: BudgetChange | undefined;
 }
 
 /** Makes a repeated request harmless: same caller, operation and key give the first answer (SPEC S4.7). */
@@ -93,12 +107,16 @@ export class Engine implements Service {
   /** Values of the secrets that workflows name, so that logs and errors can be masked. */
   readonly secretValues: () => Iterable<string>;
   readonly #leaseMs: number;
+  readonly #limits: Readonly<Record<string, LimitDefinition>>;
+  #areLimitsSaved = false;
+  #limitsLookAt = 0;
   readonly #loops: EngineLoops;
   #changeMark = -1;
 
   constructor(options: EngineOptions) {
     const { store, blobs, clock, random, logger, handlers } = options;
     this.#leaseMs = options.leaseMs ?? LEASE_MS;
+    this.#limits = options.limits ?? {};
     const used = new Map<string, string>();
     const secret = (name: string): string | undefined => {
       const value = options.secret(name);
@@ -111,6 +129,7 @@ export class Engine implements Service {
     const plans = new Plans(handlers, ({ secrets = [] }) => {
       for (const name of secrets) secret(name);
     });
+    const book = new LimitBook();
     this.context = {
       store,
       blobs,
@@ -120,7 +139,8 @@ export class Engine implements Service {
       handlers,
       plans,
       scopes: new Scopes({ blobs, secret, env: options.env }),
-      committer: new Committer({ store, clock, random, plans, afterCommit }),
+      committer: new Committer({ store, clock, random, plans, book, afterCommit }),
+      book,
       itemsMax: options.itemsMax ?? MAP_ITEMS_MAX,
       itemsChunk: options.itemsChunk ?? ITEMS_CHUNK,
       queued: new Signal(),
@@ -138,13 +158,30 @@ export class Engine implements Service {
 
   /** Takes over what dead processes of this host have left, then runs the loops. */
   async start(): Promise<void> {
+    await this.configureLimits();
     await freeDeadWorkers(this.context);
     await startAll(Object.values(this.#loops));
   }
 
   /** Only notices commits of other processes, which run the loops. */
   async startWatching(): Promise<void> {
+    await this.configureLimits();
     await this.#loops.watcher.start();
+  }
+
+  /** Writes this process's limits down for all, and learns of the others. A limit that is not named here stays as it is. */
+  async configureLimits(): Promise<void> {
+    const { book, committer, store } = this.context;
+    const wanted = Object.entries(this.#limits);
+    // Once: a process that was started later has the last word.
+    if (wanted.length > 0 && !this.#areLimitsSaved) {
+      const rows = wanted.map(([name, definition]) => ({ name, definition: JSON.stringify(definition) }));
+      await committer.commit(({ tx, now }) =>
+        tx.limits.save(rows.map((row) => ({ ...row, updated_at: now }))),
+      );
+    }
+    this.#areLimitsSaved = true;
+    await book.refresh(store);
   }
 
   async stop(): Promise<void> {
@@ -159,6 +196,7 @@ export class Engine implements Service {
       this.#loops.reaper.runOnce(),
       this.#loops.sweep.runOnce(),
       this.#loops.retention.runOnce(),
+      this.#loops.limits.runOnce(),
     ]);
     return all.flatMap((counts) => Object.values(counts)).reduce((sum, count) => sum + count, 0);
   }
@@ -199,7 +237,7 @@ export class Engine implements Service {
   }
 
   async startRun(start: StartRun, idempotency: Idempotency): Promise<RunRow> {
-    requireRunnable(start.workflow);
+    await this.#requireLimits(start.workflow);
     const inputs = await checkInputs(start.workflow, start.inputs ?? {});
     const { workflow, labels = {}, priority = 0, workdir = null, cloned_from = null } = start;
     const request = { workflow, inputs, labels, priority, workdir, cloned_from };
@@ -270,9 +308,10 @@ export class Engine implements Service {
     return this.#onRun(run_id, (work, run) => closeRun(work, run, by), once);
   }
 
-  retryRun(run_id: string, by: string, key?: string): Promise<number> {
-    const once = { caller: by, key, operation: 'runs.retry', request: { run_id } };
-    return this.#onRun(run_id, (work, run) => retryRun(work, run, by), once);
+  retryRun(run_id: string, by: string, { key, budget }: RetryOptions = {}): Promise<number> {
+    const request = budget === undefined ? { run_id } : { run_id, budget };
+    const once = { caller: by, key, operation: 'runs.retry', request };
+    return this.#onRun(run_id, (work, run) => retryRun(work, run, { by, budget }), once);
   }
 
   rerunFrom(run_id: string, task_id: string, by: string, key?: string): Promise<number> {
@@ -349,6 +388,25 @@ export class Engine implements Service {
     return prune(this.context, filter);
   }
 
+  /** Where there are limits they are looked at with every change of others, elsewhere now and then. */
+  async #lookAtLimits(): Promise<void> {
+    const { book, clock, store } = this.context;
+    if (book.size === 0 && clock.monotonic() < this.#limitsLookAt) return;
+    this.#limitsLookAt = clock.monotonic() + LIMITS_LOOK_MS;
+    await book.refresh(store);
+  }
+
+  /** A limit that is ignored in silence is none. */
+  async #requireLimits({ tasks }: Workflow): Promise<void> {
+    const named = Object.entries(tasks).flatMap(([id, { limits = [] }]) =>
+      limits.length === 0 ? [] : [{ id, limits }],
+    );
+    if (named.length === 0) return;
+    // Also learns of what another process has configured a moment ago.
+    await this.configureLimits();
+    for (const { id, limits } of named) this.context.book.require(id, limits);
+  }
+
   #onRun<T>(run_id: string, action: (work: Work, run: RunRow) => Promise<T>, once?: OnceOptions): Promise<T> {
     const act = async (work: Work): Promise<T> => {
       const found = await work.tx.runs.byId(run_id);
@@ -386,7 +444,7 @@ export class Engine implements Service {
   }
 
   #afterCommit(aftermath: Aftermath): void {
-    if (aftermath.hasQueued) this.context.queued.notify();
+    if (aftermath.hasQueued || (aftermath.hasRoom && this.context.book.hasHeld)) this.context.queued.notify();
     if (aftermath.hasUndecided || aftermath.hasFinishing || aftermath.hasCursors)
       this.#loops.followUps.wake();
     if (aftermath.hasTimers) this.#loops.timers.wake();
@@ -402,6 +460,8 @@ export class Engine implements Service {
     const { queues, queued, logged } = this.context;
     for (const signal of [queues, queued, logged, this.finished, this.changed]) signal.notify();
     this.#loops.followUps.wake();
+    // Another process may have held tasks back, or let them go.
+    await this.#lookAtLimits();
     return 1;
   }
 }

@@ -9,6 +9,7 @@ import { TemplateError } from '../template/template.ts';
 import { advance, cancelChunk, continueUnlock } from './advance.ts';
 import { applyVerdict, decisionReferences, evaluate, type Verdict } from './decide.ts';
 import type { EngineContext } from './engine-context.ts';
+import { estimateBatch } from './estimate.ts';
 import { continueExpansion, continueRetirement } from './expand.ts';
 import { gather } from './gather.ts';
 import { isExpanded } from './map-row.ts';
@@ -21,9 +22,10 @@ const BATCH = 100;
 /** Does a batch of everything that is left over; returns how much there was. */
 export async function followUp(
   context: EngineContext,
-): Promise<{ decided: number; finished: number; chunks: number }> {
+): Promise<{ decided: number; estimated: number; finished: number; chunks: number }> {
   return {
     decided: await decideBatch(context),
+    estimated: await estimateBatch(context),
     finished: await finishBatch(context),
     chunks: await continueCursor(context),
   };
@@ -252,6 +254,8 @@ async function continueOne(
 ): Promise<number | null> {
   const { kind, position } = cursor;
   if (kind === 'stop' || kind === 'cancel') return cancelChunk(work, run, position);
+  // Whoever continues a cursor admits afterwards.
+  if (kind === 'admit') return null;
   const [task] = await work.tasks([cursor.subject]);
   if (task === undefined) return null;
   if (kind === 'unlock') return continueUnlock(work, task, position);

@@ -43,6 +43,7 @@ export function newRunRow(
     outputs: null,
     error: null,
     usage: null,
+    reserved: null,
     n_pending: 0,
     n_moving: 0,
     n_waiting: 0,
@@ -143,5 +144,6 @@ export function newTaskRow(values: NewTask): TaskRow {
     map_size: null,
     map_failed: 0,
     map_slots: null,
+    limits: planned.limits,
   };
 }

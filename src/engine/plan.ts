@@ -6,6 +6,7 @@ import { DEFAULT_RETRY_POLICY, type RetryPolicy } from '../domain/retry.ts';
 import { compileExpression } from '../template/compile.ts';
 import type { Template } from '../template/template.ts';
 import { type CompiledValue, compileValue } from './compiled-value.ts';
+import { newTaskLimits } from './task-limits.ts';
 
 /** One task of a plan. */
 export interface PlannedTask {
@@ -25,6 +26,8 @@ export interface PlannedTask {
   readonly queue: string;
   readonly retry: RetryPolicy | null;
   readonly timeoutMs: number | null;
+  /** What a new row says it asks of limits and budgets. */
+  readonly limits: string | null;
 }
 
 /** All tasks of a workflow version. */
@@ -52,7 +55,7 @@ export function planTask(
   handlers: HandlerCatalog,
   bundles: Workflow['bundles'] = {},
 ): PlannedTask {
-  const { settledBy = 'worker', bundledKey } = handlers.get(task.uses) ?? {};
+  const { settledBy = 'worker', bundledKey, reserve } = handlers.get(task.uses) ?? {};
   const condition = typeof task.if === 'string' ? compileExpression(task.if) : (task.if ?? null);
   return {
     id,
@@ -68,6 +71,7 @@ export function planTask(
     queue: `${task.uses} ${JSON.stringify(task.worker ?? {})}`,
     retry: task.retry === undefined ? null : retryPolicy(task.retry),
     timeoutMs: task.timeout === undefined ? null : parseDuration(task.timeout),
+    limits: newTaskLimits([...new Set(task.limits)], reserve !== undefined),
   };
 }
 

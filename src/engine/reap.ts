@@ -4,7 +4,7 @@ import { decideAfterLoss, type Random } from '../domain/retry.ts';
 import type { TaskRow } from '../stores/rows.ts';
 import { cleanText } from '../worker/clean-text.ts';
 import type { Heartbeat, HeartbeatAnswer } from '../worker/work-source.ts';
-import { advance } from './advance.ts';
+import { advance, endIfStopped, isStopped } from './advance.ts';
 import { DEADLINE_GRACE_MS } from './claim.ts';
 import { parseLeaseId } from './lease-id.ts';
 import { policyOf } from './settle.ts';
@@ -19,6 +19,7 @@ export async function expire(work: Work, tasks: readonly TaskRow[], random: Rand
   for (const task of tasks) {
     if (task.lease_id === null) continue;
     expireOne(work, task, random);
+    endIfStopped(work, task);
     count += 1;
   }
   await advance(work);
@@ -59,8 +60,7 @@ export async function extend(work: Work, beats: readonly Heartbeat[]): Promise<H
       const order = task?.status === 'CANCELLED' ? 'cancel' : 'lost';
       return { lease_id: beat.lease_id, order, expires_in_ms: 0 };
     }
-    const run = work.runOf(task);
-    if (run.cancelled === 1 || (run.stopping === 1 && task.is_finally === 0)) {
+    if (isStopped(work.runOf(task), task)) {
       return { lease_id: beat.lease_id, order: 'cancel', expires_in_ms: 0 };
     }
     return extendOne(work, task, beat);

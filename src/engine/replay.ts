@@ -6,12 +6,17 @@ import { advance, badEnd, becomeEligible } from './advance.ts';
 import { beginItem } from './expand.ts';
 import { awaitItem, isExpanded, retireItems } from './map-row.ts';
 import { resetTask } from './reset-task.ts';
+import { type BudgetChange, changeBudget } from './run-settings.ts';
 import type { Work } from './work.ts';
 
 const PAGE = 5_000;
 
 /** Everything that did not succeed and was not skipped by its own condition starts again; outputs of the rest are kept. */
-export async function retryRun(work: Work, run: RunRow, by: string): Promise<number> {
+export async function retryRun(
+  work: Work,
+  run: RunRow,
+  { by, budget }: { readonly by: string; readonly budget?: BudgetChange | undefined },
+): Promise<number> {
   if (!isTerminal(run.status)) throw new RelayError('RUN_ACTIVE', `run ${run.id} is ${run.status}`);
   if (run.status === 'SUCCESS') throw new RelayError('NOT_RETRYABLE', `run ${run.id} has succeeded`);
   const tasks = await allTasks(work, run);
@@ -20,7 +25,8 @@ export async function retryRun(work: Work, run: RunRow, by: string): Promise<num
     throw new RelayError('NOT_RETRYABLE', `no task of run ${run.id} can be retried`);
   }
   reopen(work, run);
-  work.runEvent(run, 'run.retried', { by, tasks: again.length });
+  if (budget !== undefined) changeBudget(run, budget);
+  work.runEvent(run, 'run.retried', { by, tasks: again.length, ...(budget === undefined ? {} : { budget }) });
   for (const task of again) resetTask(work, task, { attempts: true, gate: false, generation: false });
   await reconnect(work, again);
   return again.length;

@@ -1,5 +1,6 @@
 /** A terminal task goes back to PENDING, by a recorded action of an operator only (TRANSITIONS 35–37). What it does next is the caller's matter. */
 import type { TaskRow } from '../stores/rows.ts';
+import { forgetNeeds } from './task-limits.ts';
 import type { Work } from './work.ts';
 
 /** Clears what the task has done; `gate` lets its decisions be taken again, the list of a map included. */
@@ -9,6 +10,7 @@ export function resetTask(
   what: { readonly attempts: boolean; readonly gate: boolean; readonly generation: boolean },
 ): void {
   work.move(task, 'PENDING', { event: 'task.replayed', by: 'operator' });
+  forgetNeeds(task);
   if (what.attempts) {
     task.attempts_spent = 0;
     task.losses = 0;

@@ -2,6 +2,7 @@
 import { parseDuration } from '../base/duration.ts';
 import { type TraceContext, traceOfRun } from '../base/trace.ts';
 import type { Workflow } from '../definition/workflow.ts';
+import type { Budget } from '../domain/limits.ts';
 import type { RunRow } from '../stores/rows.ts';
 
 /** Rows of one run that may stand in `claimable` at once, so that a wide run cannot bury others (SPEC S4.3). */
@@ -17,6 +18,7 @@ export interface RunSettings {
   readonly has_outputs: boolean;
   /** The trace that the run was started in; without one it has its own. */
   readonly trace?: TraceContext;
+  readonly budget: Budget | null;
 }
 
 /** The settings of an open run, which has no workflow. */
@@ -26,6 +28,7 @@ export const OPEN_RUN_SETTINGS: RunSettings = Object.freeze({
   window: WINDOW_DEFAULT,
   timeout_ms: null,
   has_outputs: false,
+  budget: null,
 });
 
 /** The settings that a workflow asks for. */
@@ -36,12 +39,23 @@ export function settingsOf(workflow: Workflow): RunSettings {
     window: WINDOW_DEFAULT,
     timeout_ms: workflow.timeout === undefined ? null : parseDuration(workflow.timeout),
     has_outputs: Object.keys(workflow.outputs ?? {}).length > 0,
+    budget: toBudget(workflow.budget),
   };
 }
 
 /** The place in a trace that the run's tasks go on from (SPEC S12.5). */
 export function runTrace(run: RunRow): TraceContext {
   return runSettings(run).trace ?? traceOfRun(run.id);
+}
+
+function toBudget({
+  tokens = null,
+  cost_usd = null,
+}: {
+  tokens?: number | null | undefined;
+  cost_usd?: number | null | undefined;
+} = {}): Budget | null {
+  return tokens === null && cost_usd === null ? null : { tokens, cost_usd };
 }
 
 /** Most runs have one of a few settings; beyond this many the memory starts afresh. */
@@ -57,4 +71,17 @@ export function runSettings({ settings: text }: RunRow): RunSettings {
     parsed.set(text, settings);
   }
   return settings;
+}
+
+/** A change of a budget. */
+export interface BudgetChange {
+  readonly tokens?: number | undefined;
+  readonly cost_usd?: number | undefined;
+}
+
+/** Gives a run another budget; what is not named stays as it is. */
+export function changeBudget(run: RunRow, change: BudgetChange): void {
+  const settings = runSettings(run);
+  const { tokens = settings.budget?.tokens ?? null, cost_usd = settings.budget?.cost_usd ?? null } = change;
+  run.settings = JSON.stringify({ ...settings, budget: toBudget({ tokens, cost_usd }) });
 }

@@ -12,7 +12,7 @@ import {
 } from '../domain/retry.ts';
 import type { AttemptRow, TaskRow } from '../stores/rows.ts';
 import type { Question, SettlementResult, Usage } from '../worker/work-source.ts';
-import { cancelTask, stopReasonOf } from './advance.ts';
+import { cancelTask, endIfStopped, isStopped, stopReasonOf } from './advance.ts';
 import { addCompanions, type Companions, refuseCompanions } from './companions.ts';
 import type { StoredQuestion } from './decide.ts';
 import { parseLeaseId } from './lease-id.ts';
@@ -63,7 +63,10 @@ export async function settle(
     else if (mustEnd(work, task)) {
       cancelTask(work, task, stopReasonOf(work.runOf(task)));
       results.push(await answerStale(work, task, settlement));
-    } else results.push(await applyWhole(work, task, settlement, context));
+    } else {
+      results.push(await applyWhole(work, task, settlement, context));
+      endIfStopped(work, task);
+    }
   }
   return results;
 }
@@ -88,8 +91,7 @@ async function applyWhole(
 
 /** The run was stopped and its sweep has not come to this task yet: the stop was first, so it wins (SPEC S5.8). */
 function mustEnd(work: Work, task: TaskRow): boolean {
-  const run = work.runOf(task);
-  return run.cancelled === 1 || (run.stopping === 1 && task.is_finally === 0);
+  return isStopped(work.runOf(task), task);
 }
 
 function apply(work: Work, task: TaskRow, settlement: PreparedSettlement, random: Random): SettlementResult {
@@ -264,6 +266,7 @@ async function acknowledge(
   if (recorded.acknowledged === 0 && !work.isAcknowledged(task.key, recorded.attempt)) {
     const usage = settlement.usage === null ? null : JSON.stringify(settlement.usage);
     work.acknowledge([task.key, recorded.attempt, usage]);
+    if (recorded.outcome === 'cancelled' && task.limits !== null) work.freeSlots(task.key, recorded.attempt);
     if (settlement.usage !== null && recorded.usage === null) addUsage(work, task, settlement.usage);
     // A cancel of this very transaction has an event of its own.
     if (recorded.outcome === 'cancelled' && work.endedAttempt(task.key, recorded.attempt) === undefined) {

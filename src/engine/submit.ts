@@ -173,6 +173,7 @@ export async function checkNewTasks(
     const missing = task.needs.find((need) => !known.has(need));
     if (missing !== undefined)
       throw new RelayError('USAGE', `\`${id}\` needs \`${missing}\`, which the run does not have`);
+    work.book.require(id, task.limits ?? []);
     known.add(id);
   }
   return new Map(rows.map((row) => [row.task_id, row]));

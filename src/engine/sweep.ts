@@ -36,6 +36,7 @@ async function mend(context: EngineContext, work: Work, task: TaskRow): Promise<
     case 'PENDING':
       return mendPending(work, task);
     case 'READY':
+      work.letGo(task);
       await admit(work);
       return 'admitted';
     case 'QUEUED':

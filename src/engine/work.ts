@@ -5,13 +5,18 @@
  */
 import { invariant } from '../base/invariant.ts';
 import type { EventType } from '../domain/event-types.ts';
+import type { Amount } from '../domain/limits.ts';
 import { type CounterClass, classOf, deriveRunStatus } from '../domain/run-status.ts';
 import { isTerminal, type TaskStatus } from '../domain/states.ts';
 import { assertMove } from '../domain/transitions.ts';
 import type { ArtifactRow, AttemptRow, CursorRow, RunRow, TaskRow, TimerRow } from '../stores/rows.ts';
 import type { ClaimableRow, NewEvent, Tx } from '../stores/store.ts';
+import type { LimitBook } from './limit-book.ts';
+import { LimitChanges } from './limit-changes.ts';
+import { LimitLedger } from './limit-ledger.ts';
 import { runSettings } from './run-settings.ts';
 import { type Cause, TaskEvents } from './task-events.ts';
+import { AT_BUDGET, isHeldBack, type NewShare, readLimits, TO_ESTIMATE } from './task-limits.ts';
 
 /** What an engine does after the commit. */
 export interface Aftermath {
@@ -22,6 +27,8 @@ export interface Aftermath {
   /** Runs whose `outputs` are to be worked out. */
   hasFinishing: boolean;
   hasCursors: boolean;
+  /** Limits have more room than before. */
+  hasRoom: boolean;
   hasTimers: boolean;
   hasEvents: boolean;
   /** Runs that ended. */
@@ -32,11 +39,14 @@ export interface Aftermath {
 export class Work {
   readonly tx: Tx;
   readonly now: number;
+  /** What is known of limits without asking. */
+  readonly book: LimitBook;
   readonly aftermath: Aftermath = {
     hasQueued: false,
     hasUndecided: false,
     hasFinishing: false,
     hasCursors: false,
+    hasRoom: false,
     hasTimers: false,
     hasEvents: false,
     finishedRuns: [],
@@ -47,6 +57,8 @@ export class Work {
   readonly failedRuns = new Set<number>();
   /** Maps in which slots became free: items that wait for one may go on. */
   readonly freedMaps = new Set<TaskRow>();
+  /** Runs whose budget has more room than before. */
+  readonly freedBudgets = new Set<RunRow>();
   readonly #tasks = new Map<number, TaskRow>();
   readonly #runs = new Map<number, RunRow>();
   readonly #changed = new Set<TaskRow>();
@@ -64,11 +76,14 @@ export class Work {
   readonly #timers: TimerRow[] = [];
   readonly #timerRemovals: TimerRow[] = [];
   readonly #cursors: Omit<CursorRow, 'key'>[] = [];
+  #limits: LimitChanges | null = null;
+  #ledger: LimitLedger | null = null;
   #isFlushed = false;
 
-  constructor(tx: Tx, now: number) {
+  constructor(tx: Tx, now: number, book: LimitBook) {
     this.tx = tx;
     this.now = now;
+    this.book = book;
   }
 
   // ── Loading ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -187,6 +202,79 @@ export class Work {
     this.#changedRuns.add(run);
   }
 
+  // ── Limits ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** How much room limits have. */
+  get ledger(): LimitLedger {
+    this.#ledger ??= new LimitLedger(this.tx, this.now, (name) => this.#limits?.endsOf(name) ?? []);
+    return this.#ledger;
+  }
+
+  /** How many tasks this work holds back. */
+  get heldAdditions(): number {
+    return this.#limits?.additions ?? 0;
+  }
+
+  /** How many rows of held tasks this work takes out. */
+  get heldRemovals(): number {
+    return this.#limits?.removals ?? 0;
+  }
+
+  /** Keeps a task back as READY until there is room at a place, out of the way of others (TRANSITIONS 15). */
+  hold(task: TaskRow, place: string): void {
+    const isLimit = place !== TO_ESTIMATE && place !== AT_BUDGET;
+    const run = this.runOf(task);
+    const isBudget = place === AT_BUDGET || (!isLimit && (runSettings(run).budget ?? null) !== null);
+    const waiting_for = isBudget ? 'budget' : 'limit';
+    const reason = isLimit ? `limit ${place}` : waiting_for;
+    if (task.status !== 'READY') this.move(task, 'READY', { event: 'task.ready', reason });
+    // A query still finds it among those that wait for room in the run.
+    else if (!isHeldBack(task)) this.#countLeft(this.#leftReady, run.key);
+    if (!isHeldBack(task)) run.n_ready -= 1;
+    task.waiting_for = waiting_for;
+    const limits = readLimits(task);
+    invariant(limits !== null, `task ${task.id} asks something of limits`);
+    this.#changeLimits().hold(task, limits, place);
+    this.book.note(place);
+    if (place === TO_ESTIMATE) this.aftermath.hasUndecided = true;
+    this.change(task);
+    this.#changedRuns.add(run);
+  }
+
+  /** A held task waits for nothing but its run any more. */
+  letGo(task: TaskRow): void {
+    const limits = readLimits(task);
+    if (!isHeldBack(task) || limits === null) return;
+    const run = this.runOf(task);
+    this.#changeLimits().letGo(task, limits);
+    run.n_ready += 1;
+    task.waiting_for = run.paused === 1 ? 'paused' : 'capacity';
+    this.change(task);
+    this.#changedRuns.add(run);
+  }
+
+  /** The attempt that has just begun takes these shares of limits, and this of its run's budget. */
+  grant(
+    task: TaskRow,
+    granted: { readonly shares: readonly NewShare[]; readonly reserved: Amount | null },
+  ): void {
+    const run = this.runOf(task);
+    this.#changeLimits().grant(task, run, { ...granted, now: this.now });
+    this.#changedRuns.add(run);
+  }
+
+  /** The worker of a cancelled attempt has stopped: its slots are free. */
+  freeSlots(task_key: number, attempt: number): void {
+    this.#changeLimits().free(task_key, attempt);
+  }
+
+  #changeLimits(): LimitChanges {
+    this.#limits ??= new LimitChanges();
+    return this.#limits;
+  }
+
+  // ── Queue ──────────────────────────────────────────────────────────────────────────────────────────────────
+
   /** How many rows of the queue table this work takes out. */
   get queueRemovals(): number {
     return this.#queueRemovals.length;
@@ -253,6 +341,12 @@ export class Work {
     end: Pick<AttemptRow, 'outcome'> & Partial<Pick<AttemptRow, 'digest' | 'answer' | 'error' | 'usage'>>,
   ): void {
     invariant(task.lease_id !== null, `task ${task.id} has a lease to end`);
+    if (task.limits !== null) {
+      const run = this.runOf(task);
+      const { outcome, usage = null, error = null } = end;
+      if (this.#changeLimits().end(task, run, { outcome, usage, error, now: this.now }))
+        this.freedBudgets.add(run);
+    }
     // Written out: a spread would make every record a slow, one-off kind of object.
     this.#attempts.push({
       task_key: task.key,
@@ -343,6 +437,10 @@ export class Work {
     await tx.attempts.acknowledge(this.#acknowledged);
     await tx.claimable.remove(this.#queueRemovals);
     await tx.claimable.add([...this.#queueAdds.values()]);
+    if (this.#limits !== null) {
+      await this.#limits.flush(tx);
+      this.aftermath.hasRoom = this.#limits.hasRoom;
+    }
     await tx.timers.remove(this.#timerRemovals);
     await tx.timers.add(this.#timers);
     await tx.cursors.add(this.#cursors);
@@ -355,7 +453,10 @@ export class Work {
   #leave(task: TaskRow, run: RunRow, to: TaskStatus): void {
     // A start keeps its lease.
     if (task.status === 'LEASED' && to === 'RUNNING') return;
-    if (isHeld(task)) this.#countLeft(this.#leftHeld, task.map_key ?? 0);
+    if (isHeldBack(task)) {
+      const limits = readLimits(task);
+      if (limits !== null) this.#changeLimits().letGo(task, limits);
+    } else if (isHeld(task)) this.#countLeft(this.#leftHeld, task.map_key ?? 0);
     else if (task.status === 'READY') {
       run.n_ready -= 1;
       this.#countLeft(this.#leftReady, run.key);

@@ -2,7 +2,8 @@
 import type { z } from 'zod';
 import type { Clock } from '../base/clock.ts';
 import type { TraceContext } from '../base/trace.ts';
-import type { HandlerSpec } from '../definition/handler-spec.ts';
+import type { HandlerSpec, WantedOutput } from '../definition/handler-spec.ts';
+import type { ModelNeed } from '../domain/limits.ts';
 import type { NewArtifact, OutputSpec, Question, Usage } from '../worker/work-source.ts';
 
 /** What a handler gets for one attempt. */
@@ -47,6 +48,7 @@ export interface HandlerContext<Config> {
 export interface Handler<Config = unknown> extends HandlerSpec {
   readonly config: z.ZodType<Config>;
   run(context: HandlerContext<Config>): Promise<unknown>;
+  reserve?(config: Config, output: WantedOutput | null): readonly ModelNeed[];
 }
 
 /** Declares a handler; the types of `config` reach `run`. */

@@ -4,6 +4,7 @@ import { timeoutText } from '../definition/duration-schema.ts';
 import type { HandlerDoubt } from '../definition/handler-spec.ts';
 import { createModels, type Models } from '../models/registry.ts';
 import { defineHandler, type Handler } from './handler.ts';
+import { reserveLlm } from './llm/reserve-llm.ts';
 
 const OFFLINE_ONLY = createModels({ providers: {}, prices: {}, env: {} });
 const REFERENCE = /^[a-z0-9_-]+\/.+$/i;
@@ -44,6 +45,7 @@ export const llm: Handler<LlmConfig> = defineHandler<LlmConfig>({
   aliases: ['llm_service'],
   summary: 'Calls a language model and keeps its text or JSON.',
   config,
+  reserve: (given, output) => reserveLlm(given, output, OFFLINE_ONLY.price),
   run: async (context) => (await import('./llm/run-llm.ts')).runLlm(context, OFFLINE_ONLY),
 });
 
@@ -52,6 +54,7 @@ export function llmWith(models: Models): Handler<LlmConfig> {
   return defineHandler<LlmConfig>({
     ...llm,
     doubts: (given) => doubtsOf(given, models),
+    reserve: (given, output) => reserveLlm(given, output, models.price),
     run: async (context) => (await import('./llm/run-llm.ts')).runLlm(context, models),
   });
 }

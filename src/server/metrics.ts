@@ -1,6 +1,6 @@
 /** Numbers for Prometheus (SPEC S12.5): counted here, shown as text. Gauges of the store are read when somebody looks. */
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
-import type { RelayApi } from '../app/api.ts';
+import type { LimitView, RelayApi } from '../app/api.ts';
 import type { TailEvent } from './event-tail.ts';
 
 const BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60] as const;
@@ -106,6 +106,12 @@ export class Metrics {
   /** Everything as text. */
   async text(api: RelayApi): Promise<string> {
     const stats = await api.stats.get();
+    const limits = (await api.limits.list()).items;
+    const perLimit = (name: string, help: string, of: (limit: LimitView) => number): string[] => [
+      `# HELP ${name} ${help}`,
+      `# TYPE ${name} gauge`,
+      ...limits.map((limit) => line(name, { limit: limit.name }, of(limit))),
+    ];
     const gauge = (name: string, help: string, value: number): string[] => [
       `# HELP ${name} ${help}`,
       `# TYPE ${name} gauge`,
@@ -128,6 +134,8 @@ export class Metrics {
         'Delay of the event loop of this server, 99th percentile since the last look.',
         this.#lag(),
       ),
+      ...perLimit('relay_limit_in_use', 'Slots of a named limit that are taken.', ({ in_use }) => in_use),
+      ...perLimit('relay_limit_waiting', 'Tasks that wait for a named limit.', ({ waiting }) => waiting),
       '# HELP relay_runs Runs by status.',
       '# TYPE relay_runs gauge',
       ...Object.entries(stats.runs).map(([status, n]) => line('relay_runs', { status }, n)),

@@ -1,5 +1,5 @@
 /** The order in which columns travel in lists of rows; the `.sql` files count on it. */
-import type { ArtifactRow, AttemptRow, RunRow, TaskRow } from './rows.ts';
+import type { ArtifactRow, AttemptRow, GrantRow, HeldRow, RunRow, TaskRow } from './rows.ts';
 import type { NewEvent } from './store.ts';
 
 /** What `runs.insert` writes; the other columns start at their defaults. */
@@ -26,9 +26,11 @@ export const RUN_CHANGES = [
   'paused',
   'is_open',
   'finishing',
+  'settings',
   'outputs',
   'error',
   'usage',
+  'reserved',
   'n_pending',
   'n_moving',
   'n_waiting',
@@ -65,6 +67,7 @@ export const TASK_NEW = [
   'timeout_ms',
   'retry',
   'spec',
+  'limits',
 ] as const satisfies readonly (keyof TaskRow)[];
 
 /** What can change in a task run. */
@@ -105,6 +108,7 @@ export const TASK_CHANGES = [
   'map_size',
   'map_failed',
   'map_slots',
+  'limits',
 ] as const satisfies readonly (keyof TaskRow)[];
 
 export const ATTEMPT_COLUMNS = [
@@ -134,6 +138,24 @@ export const ARTIFACT_COLUMNS = [
   'blob_ref',
   'created_at',
 ] as const satisfies readonly (keyof ArtifactRow)[];
+
+export const GRANT_COLUMNS = [
+  'limit_name',
+  'task_key',
+  'attempt',
+  'requests',
+  'tokens',
+  'held_until',
+  'spent_at',
+] as const satisfies readonly (keyof GrantRow)[];
+
+export const HELD_COLUMNS = [
+  'place',
+  'queue_key',
+  'rank',
+  'task_key',
+  'run_key',
+] as const satisfies readonly (keyof HeldRow)[];
 
 export const EVENT_COLUMNS = [
   'run_key',
@@ -183,6 +205,7 @@ export const RUN_COLUMNS = [
   'created_at',
   'started_at',
   'finished_at',
+  'reserved',
 ] as const satisfies readonly (keyof RunRow)[];
 
 /** All columns of a task run, in the order of its list. */
@@ -237,6 +260,7 @@ export const TASK_COLUMNS = [
   'map_size',
   'map_failed',
   'map_slots',
+  'limits',
 ] as const satisfies readonly (keyof TaskRow)[];
 
 /** A row from the list that a statement returns. Written out, because a row is built for every task on the hot path. */
@@ -280,6 +304,7 @@ export function toRunRow(list: readonly unknown[]): RunRow {
     created_at: list[35] as RunRow['created_at'],
     started_at: list[36] as RunRow['started_at'],
     finished_at: list[37] as RunRow['finished_at'],
+    reserved: list[38] as RunRow['reserved'],
   };
 }
 
@@ -336,6 +361,7 @@ export function toTaskRow(list: readonly unknown[]): TaskRow {
     map_size: list[47] as TaskRow['map_size'],
     map_failed: list[48] as TaskRow['map_failed'],
     map_slots: list[49] as TaskRow['map_slots'],
+    limits: list[50] as TaskRow['limits'],
   };
 }
 
@@ -380,6 +406,7 @@ export function fromRunRow(row: RunRow): unknown[] {
     row.created_at,
     row.started_at,
     row.finished_at,
+    row.reserved,
   ];
 }
 
@@ -436,5 +463,6 @@ export function fromTaskRow(row: TaskRow): unknown[] {
     row.map_size,
     row.map_failed,
     row.map_slots,
+    row.limits,
   ];
 }

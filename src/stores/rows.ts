@@ -19,7 +19,7 @@ export interface RunRow {
   /** All tasks are done and `outputs` is still to be worked out. */
   finishing: Flag;
   readonly priority: number;
-  readonly settings: string;
+  settings: string;
   readonly inputs: string;
   readonly labels: string;
   readonly workdir: string | null;
@@ -27,6 +27,8 @@ export interface RunRow {
   outputs: string | null;
   error: string | null;
   usage: string | null;
+  /** JSON of what attempts under way have reserved of the budget; null is nothing. */
+  reserved: string | null;
   n_pending: number;
   n_moving: number;
   n_waiting: number;
@@ -115,6 +117,8 @@ export interface TaskRow {
   map_failed: number;
   /** Of a map with `max_parallel`: slots that are free. Of one of its items that is not over: 1 when it holds a slot, 0 when not. Null elsewhere. */
   map_slots: number | null;
+  /** JSON of what the task asks of limits and budgets, and where it stands with them; null asks nothing. */
+  limits: string | null;
 }
 
 /** How one claim of a task run ended; also what a repeated settlement is answered from. */
@@ -169,10 +173,10 @@ export interface TimerRow {
   readonly subject: number;
 }
 
-/** Work that is done in chunks: unlocking the children of `subject`, making or ending the items of the map `subject`, stopping or cancelling a run. */
+/** Work that is done in chunks: unlocking the children of `subject`, making or ending the items of the map `subject`, stopping or cancelling a run, admitting its READY tasks. */
 export interface CursorRow {
   readonly key: number;
-  readonly kind: 'unlock' | 'expand' | 'retire' | 'stop' | 'cancel';
+  readonly kind: 'unlock' | 'expand' | 'retire' | 'stop' | 'cancel' | 'admit';
   readonly run_key: number;
   readonly subject: number;
   readonly position: number;
@@ -234,6 +238,45 @@ export interface TokenRow {
   readonly created_at: number;
   readonly last_used_at: number | null;
   readonly revoked_at: number | null;
+}
+
+/** A named limit, as the last process that configured it has said. */
+export interface LimitRow {
+  readonly name: string;
+  /** JSON of its definition. */
+  readonly definition: string;
+  readonly updated_at: number;
+}
+
+/** What one attempt was allowed under one limit. */
+export interface GrantRow {
+  readonly limit_name: string;
+  readonly task_key: number;
+  readonly attempt: number;
+  readonly requests: number;
+  readonly tokens: number;
+  /** When its slot is free again. */
+  readonly held_until: number;
+  /** From when its requests and tokens age. */
+  readonly spent_at: number;
+}
+
+/** What is used of a limit: slots now, requests and tokens after a moment. */
+export interface LimitUseRow {
+  readonly name: string;
+  readonly since: number;
+  readonly slots: number;
+  readonly requests: number;
+  readonly tokens: number;
+}
+
+/** A READY task that a limit or a budget holds back. `place` is the limit's name, or a place of the engine's own. */
+export interface HeldRow {
+  readonly place: string;
+  readonly queue_key: number;
+  readonly rank: number;
+  readonly task_key: number;
+  readonly run_key: number;
 }
 
 /** How much there is to do, for gauges. */

@@ -10,7 +10,11 @@ import type {
   ContextRow,
   CursorRow,
   EventRow,
+  GrantRow,
+  HeldRow,
   IdempotencyRow,
+  LimitRow,
+  LimitUseRow,
   RunLogRow,
   RunRow,
   StatsRow,
@@ -136,6 +140,34 @@ export interface Tx {
     /** The same, of one run only. */
     ofRun(run_key: number, queues: readonly number[] | 'all', limit: number): Promise<ClaimableRow[]>;
     count(): Promise<number>;
+  };
+  readonly limits: {
+    all(): Promise<LimitRow[]>;
+    /** Adds limits, or gives them another definition. */
+    save(rows: readonly LimitRow[]): Promise<void>;
+    /** These limits, nobody else's until the end of the transaction; a reader only looks. */
+    lock(names: readonly string[]): Promise<LimitRow[]>;
+    /** For each `[limit, since]`: slots taken at `now`, and what was spent after `since`. Locked limits are counted truly. */
+    use(asked: readonly (readonly [name: string, since: number])[], now: number): Promise<LimitUseRow[]>;
+    grant(rows: readonly GrantRow[]): Promise<void>;
+    /** Writes how grants ended; a `spent_at` that was known before stays. */
+    settle(rows: readonly GrantRow[]): Promise<void>;
+    /** Ends the slots of attempts. */
+    free(attempts: readonly (readonly [task_key: number, attempt: number])[]): Promise<void>;
+    /** How many grants of a limit hold no slot at `now` and were spent at `before` or earlier; `age` removes them. */
+    aged(name: string, now: number, before: number): Promise<number>;
+    age(name: string, now: number, before: number): Promise<void>;
+  };
+  readonly held: {
+    add(rows: readonly HeldRow[]): Promise<void>;
+    remove(rows: readonly HeldRow[]): Promise<void>;
+    /** Names of limits that hold back tasks of these queues. */
+    limits(queues: readonly number[] | 'all'): Promise<string[]>;
+    /** The first rows of a place by rank, then age. Rows that another transaction holds are passed over. */
+    first(place: string, queues: readonly number[] | 'all', limit: number): Promise<HeldRow[]>;
+    /** The same, of one run only. */
+    ofRun(run_key: number, place: string, limit: number): Promise<HeldRow[]>;
+    counts(): Promise<{ place: string; n: number }[]>;
   };
   readonly timers: {
     add(rows: readonly TimerRow[]): Promise<void>;

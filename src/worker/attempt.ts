@@ -1,4 +1,5 @@
 /** One lease being worked on: its deadlines, why it must stop, and what its handler has said so far. Costs little when idle. */
+
 import { childTrace, type TraceContext } from '../base/trace.ts';
 import { addCosts, addModelUses } from '../domain/model-use.ts';
 import type { AttemptLog } from './attempt-log.ts';

@@ -14,6 +14,8 @@ export interface OpenedStore {
   readonly folder: string;
   /** Gives the store up as a dead process would and opens what is left of it. */
   reopen(): Promise<Store>;
+  /** The same store once more, as another process opens it. */
+  another?(): Promise<Store>;
   /** Closes it and removes all traces. */
   close(): Promise<void>;
 }
@@ -33,6 +35,7 @@ const sqlite: StoreKind = {
     const folder = mkdtempSync(join(parent, 'relay-conformance-'));
     const path = join(folder, 'relay.db');
     let current = new SqliteStore({ path, ...(onStatement === undefined ? {} : { onStatement }) });
+    const others: Store[] = [];
     await current.migrate();
     return {
       store: current,
@@ -43,8 +46,13 @@ const sqlite: StoreKind = {
         await current.migrate();
         return current;
       },
+      another: async () => {
+        const store = new SqliteStore({ path });
+        others.push(store);
+        return store;
+      },
       close: async () => {
-        await current.close();
+        for (const store of [current, ...others]) await store.close();
         rmSync(folder, { recursive: true, force: true });
       },
     };
@@ -63,6 +71,7 @@ function postgresOf(place: PostgresPlace): StoreKind {
       // Making a database takes longer than most tests, so that one is emptied and used again.
       const url = emptied.pop() ?? (await createDatabase(place.url)).url;
       let current = new PostgresStore({ url, ...(onStatement === undefined ? {} : { onStatement }) });
+      const others: Store[] = [];
       await current.migrate();
       return {
         store: current,
@@ -73,8 +82,13 @@ function postgresOf(place: PostgresPlace): StoreKind {
           await current.migrate();
           return current;
         },
+        another: async () => {
+          const store = new PostgresStore({ url });
+          others.push(store);
+          return store;
+        },
         close: async () => {
-          await current.close();
+          for (const store of [current, ...others]) await store.close();
           await emptyDatabase(url);
           emptied.push(url);
           rmSync(folder, { recursive: true, force: true });

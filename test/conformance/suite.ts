@@ -3,6 +3,7 @@ import { afterEach, describe, expect } from 'vitest';
 import { RelayError } from '../../src/base/errors.ts';
 import { Harness, type HarnessOptions } from '../support/harness.ts';
 import { brokenPromises } from '../support/invariants.ts';
+import { brokenLimits } from '../support/limit-invariants.ts';
 import { STORES } from './stores.ts';
 
 /** Opens an engine on a fresh store; it is closed after the test. */
@@ -29,6 +30,7 @@ export function conformance(title: string, behaviours: (open: Open) => void): vo
 /** Nothing that DESIGN promises is broken in this run. */
 export async function expectSound(harness: Harness, run_id: string): Promise<void> {
   expect(await brokenPromises(harness.store, run_id)).toEqual([]);
+  expect(await brokenLimits(harness.store, harness.clock.now())).toEqual([]);
 }
 
 /** The code that a refused call was refused with. */

@@ -1,6 +1,6 @@
 /**
  * The crash sweep: the process stops at the N-th statement, for every N, through a diamond with a retry and a gate, the cancel of
- * a second run, and a map with an item that fails, a retry of it and a rerun with a shorter list. Another process opens what is left, repeats what it does not know to be recorded, and finishes.
+ * a second run, a map with an item that fails, a retry of it and a rerun with a shorter list, and a run with a limit of one and a budget. Another process opens what is left, repeats what it does not know to be recorded, and finishes.
  */
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,6 +9,7 @@ import type { Settlement, SettlementResult } from '../../src/worker/work-source.
 import { STORES } from '../conformance/stores.ts';
 import { CRASHED, Harness, HOPELESS } from '../support/harness.ts';
 import { brokenPromises } from '../support/invariants.ts';
+import { brokenLimits } from '../support/limit-invariants.ts';
 
 const STATEMENTS_MAX = 2_000;
 const END_TURNS_MAX = 100;
@@ -30,7 +31,7 @@ describe.each(STORES)('crash sweep on $name', (kind) => {
       const stop = (name: string): void => {
         if (++count >= stopAt) throw new Crash(`stopped at statement ${stopAt}, ${name}`);
       };
-      const harness = await Harness.on(kind, { onStatement: stop, parent, itemsChunk: 2 });
+      const harness = await Harness.on(kind, { onStatement: stop, parent, itemsChunk: 2, limits: LIMITS });
       const memory: Memory = { said: [], heard: new Map() };
       count = 0;
       const isThrough = await liveOn(harness, memory);
@@ -79,6 +80,30 @@ const MAPPED = {
   after: { with: { value: '{{ tasks.map.output | length }}' } },
 };
 const MAPPED_REST = { name: 'mapped', on_failure: 'continue' };
+const LIMITS = { one: { concurrency: 1 }, models: { tokens_per_minute: 10_000, models: ['offline/*'] } };
+const CALL = {
+  uses: 'llm',
+  limits: ['one'],
+  with: { model: 'offline/brief', prompt: 'hi', max_tokens: 100 },
+};
+const THIRD = { p: CALL, q: CALL };
+const BOUNDS = { name: 'third', budget: { tokens: 200 } };
+
+async function limitedScenario(h: Harness, memory: Memory): Promise<void> {
+  const third = await h.start(THIRD, BOUNDS, { priority: 10 });
+  await h.idle();
+  const [p] = await h.claim(2);
+  await h.claim(1);
+  if (p === undefined) throw new Error('one of the two can be claimed');
+  const usage = { tokens_in: 10, tokens_out: 20 };
+  await settle(h, memory, { kind: 'complete', lease_id: p.lease_id, output: 'p', usage });
+  const [q] = await h.claim(2);
+  if (q === undefined) throw new Error('the other one can be claimed');
+  await settle(h, memory, { kind: 'fail', lease_id: q.lease_id, failure: HOPELESS, usage });
+  await h.engine.retryRun(third, 'op', { budget: { tokens: 500 } });
+  await h.idle();
+  await h.claim(2);
+}
 
 async function scenario(h: Harness, memory: Memory): Promise<void> {
   await diamondAndCancel(h, memory);
@@ -124,6 +149,7 @@ async function diamondAndCancel(h: Harness, memory: Memory): Promise<void> {
   await h.idle();
   await h.engine.rerunFrom(diamond, 'c', 'op');
   await h.idle();
+  await limitedScenario(h, memory);
 }
 
 async function say(h: Harness, memory: Memory, kind: 'complete' | 'release', task_id: string): Promise<void> {
@@ -159,11 +185,13 @@ async function finishEverything(h: Harness, stopAt: number): Promise<void> {
   if (!names.has('diamond')) await h.start(DIAMOND, REST);
   if (!names.has('second')) await h.start(SECOND, { name: 'second' });
   if (!names.has('mapped')) await h.start(MAPPED, MAPPED_REST);
+  if (!names.has('third')) await h.start(THIRD, BOUNDS);
   for (let turn = 0; turn < END_TURNS_MAX; turn++) {
     await h.idle();
     await check(h, stopAt, `turn ${turn}`);
     const runs = await allRuns(h);
-    for (const { id } of runs.filter(({ status }) => status === 'FAILED')) await h.engine.retryRun(id, 'op');
+    for (const { id } of runs.filter(({ status }) => status === 'FAILED'))
+      await h.engine.retryRun(id, 'op', { budget: { tokens: 500 } });
     if (runs.every(({ status }) => ['SUCCESS', 'CANCELLED'].includes(status))) {
       const ends = runs.map(({ status, workflow_name }) => [workflow_name, status]);
       expect(ends).toContainEqual(['diamond', 'SUCCESS']);
@@ -185,6 +213,7 @@ async function finishEverything(h: Harness, stopAt: number): Promise<void> {
 async function check(h: Harness, stopAt: number, after: string): Promise<void> {
   for (const { id } of await allRuns(h))
     expect(await brokenPromises(h.store, id), `statement ${stopAt}, ${after}`).toEqual([]);
+  expect(await brokenLimits(h.store, h.clock.now()), `statement ${stopAt}, ${after}`).toEqual([]);
 }
 
 const allRuns = (h: Harness) => h.store.read((tx) => tx.runs.list({ limit: 10 }));

@@ -22,6 +22,8 @@ const HOT_TABLES = new Set([
   'timers',
   'attempt_logs',
   'context_snapshots',
+  'limit_grants',
+  'held_tasks',
 ]);
 const HOT_STATEMENTS = [
   'runs.by_keys',
@@ -64,6 +66,16 @@ const HOT_STATEMENTS = [
   'runs.blobs',
   'runs.remove_marks',
   'cursors.of_run',
+  'limits.use',
+  'limits.settle',
+  'limits.free',
+  'limits.aged',
+  'limits.age',
+  'held.limits',
+  'held.first',
+  'held.first_locked',
+  'held.of_run',
+  'held.remove',
 ];
 
 interface PlanNode {

@@ -8,6 +8,7 @@ import type { Lease, Settlement } from '../../src/worker/work-source.ts';
 import { STORES } from '../conformance/stores.ts';
 import { CRASHED, Harness, HOPELESS } from '../support/harness.ts';
 import { brokenPromises } from '../support/invariants.ts';
+import { brokenLimits } from '../support/limit-invariants.ts';
 
 const SEED = Number(process.env.RELAY_SEED ?? 20_260_101);
 const RUNS = Number(process.env.RELAY_SIMULATIONS ?? 300);
@@ -24,7 +25,11 @@ const taskArbitrary = fc.record({
   if: fc.option(fc.boolean(), { freq: 5, nil: undefined }),
   gate: fc.option(fc.constantFrom('fail', 'skip', 'timeout'), { freq: 6, nil: undefined }),
   when: fc.option(fc.constant('done'), { freq: 5, nil: undefined }),
-  uses: fc.oneof({ weight: 10, arbitrary: fc.constant('transform') }, fc.constantFrom('wait', 'approval')),
+  uses: fc.oneof(
+    { weight: 10, arbitrary: fc.constant('transform') },
+    fc.constantFrom('wait', 'approval', 'llm', 'llm'),
+  ),
+  limits: fc.option(fc.constantFrom(['one'], ['two'], ['one', 'two']), { freq: 3, nil: undefined }),
   attempts: fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined }),
   losses: fc.option(fc.integer({ min: 0, max: 2 }), { freq: 6, nil: undefined }),
   priority: fc.option(fc.integer({ min: -2, max: 2 }), { nil: undefined }),
@@ -43,6 +48,8 @@ const workflowArbitrary = fc.record({
   max_parallel: fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined }),
   timeout: fc.option(fc.constantFrom('20s', '5m'), { freq: 6, nil: undefined }),
   outputs: fc.boolean(),
+  /** An `llm` task reserves 125 tokens. */
+  budget: fc.option(fc.constantFrom(130, 260, 100_000), { freq: 4, nil: undefined }),
   /** Tasks may be named in any order. */
   isReversed: fc.boolean(),
 });
@@ -98,7 +105,13 @@ type Step = typeof stepArbitrary extends fc.Arbitrary<infer T> ? T : never;
 describe.each(STORES)('random runs on $name', (kind) => {
   let harness: Harness;
   beforeAll(async () => {
+    const limits = {
+      one: { concurrency: 1 },
+      two: { concurrency: 2, rate: '3/20s' },
+      models: { tokens_per_minute: 300, models: ['offline/*'] },
+    };
     harness = await Harness.on(kind, {
+      limits,
       parent: existsSync('/dev/shm') ? '/dev/shm' : tmpdir(),
       itemsChunk: ITEMS_CHUNK,
     });
@@ -144,6 +157,8 @@ class Play {
   async check(after: string): Promise<void> {
     const broken = await brokenPromises(this.#harness.store, this.#run_id);
     expect(broken, `after ${after}`).toEqual([]);
+    const { store, clock } = this.#harness;
+    expect(await brokenLimits(store, clock.now()), `after ${after}`).toEqual([]);
   }
 
   async take({ kind, pick }: Step): Promise<void> {
@@ -235,7 +250,9 @@ class Play {
       case 'resume_run':
         return refusable(() => engine.resumeRun(id, 'op'));
       case 'retry':
-        return refusable(() => engine.retryRun(id, 'op'));
+        return refusable(() =>
+          engine.retryRun(id, 'op', pick % 2 === 0 ? {} : { budget: { tokens: 500 + pick } }),
+        );
       case 'rerun':
         return refusable(() => engine.rerunFrom(id, one?.task_id ?? '', 'op'));
       case 'replay': {
@@ -347,9 +364,12 @@ function toTasks(random: RandomWorkflow): Record<string, object> {
       task.gate === undefined
         ? undefined
         : { message: 'go on?', ...(task.gate === 'timeout' ? { timeout: '45s' } : { on_reject: task.gate }) };
-    const config = { transform: { value: index }, wait: { for: '10s' }, approval: { message: 'yes?' } }[
-      task.uses
-    ];
+    const config = {
+      transform: { value: index },
+      wait: { for: '10s' },
+      approval: { message: 'yes?' },
+      llm: { model: 'offline/brief', prompt: 'hi', max_tokens: 100 },
+    }[task.uses];
     const retry = {
       ...(task.attempts !== undefined && { max_attempts: task.attempts }),
       ...(task.losses !== undefined && { max_losses: task.losses }),
@@ -366,6 +386,7 @@ function toTasks(random: RandomWorkflow): Record<string, object> {
         ...(task.when !== undefined && { when: task.when }),
         ...(task.priority !== undefined && { priority: task.priority }),
         ...(task.map !== undefined && toMap(task.map)),
+        ...(task.limits !== undefined && { limits: task.limits }),
       },
     ] as const;
   });
@@ -385,9 +406,11 @@ function toMap({
   };
 }
 
-function toRest({ on_failure, max_parallel, timeout, outputs }: RandomWorkflow): Record<string, unknown> {
+function toRest(random: RandomWorkflow): Record<string, unknown> {
+  const { on_failure, max_parallel, timeout, outputs, budget } = random;
   return {
     on_failure,
+    ...(budget !== undefined && { budget: { tokens: budget } }),
     ...(max_parallel !== undefined && { max_parallel }),
     ...(timeout !== undefined && { timeout }),
     ...(outputs && { outputs: { first: '{{ tasks.t0.output }}' } }),

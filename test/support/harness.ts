@@ -5,6 +5,7 @@ import { createLogger, type Logger } from '../../src/base/logger.ts';
 import { checkWorkflowText, checkWorkflowValue, requireWorkflow } from '../../src/definition/load.ts';
 import type { Workflow } from '../../src/definition/workflow.ts';
 import type { TaskFailure } from '../../src/domain/failure.ts';
+import type { LimitDefinition } from '../../src/domain/limits.ts';
 import type { ClaimRequest } from '../../src/engine/claim.ts';
 import { Engine, type StartRun } from '../../src/engine/engine.ts';
 import type { EngineSource } from '../../src/engine/engine-source.ts';
@@ -40,6 +41,7 @@ export interface HarnessOptions {
   readonly retentionMs?: number;
   readonly itemsChunk?: number;
   readonly itemsMax?: number;
+  readonly limits?: Readonly<Record<string, LimitDefinition>>;
   readonly log?: (line: string) => void;
 }
 
@@ -78,6 +80,7 @@ export class Harness {
 
   /** A worker of this process connects. */
   async connect(): Promise<void> {
+    await this.engine.configureLimits();
     this.source = await this.newSource();
   }
 
@@ -93,6 +96,15 @@ export class Harness {
     this.store = await this.opened.reopen();
     this.engine = this.#newEngine();
     await this.connect();
+  }
+
+  /** Another process on the same store, with the same clock. */
+  async another(): Promise<Harness> {
+    const store = await this.opened.another?.();
+    if (store === undefined) throw new Error('this store cannot be opened twice');
+    const other = new Harness({ ...this.opened, store }, { ...this.#options, clock: this.clock });
+    await other.connect();
+    return other;
   }
 
   close(): Promise<void> {
@@ -296,6 +308,7 @@ export class Harness {
       retentionMs: this.#options.retentionMs,
       itemsChunk: this.#options.itemsChunk,
       itemsMax: this.#options.itemsMax,
+      limits: this.#options.limits,
     });
   }
 

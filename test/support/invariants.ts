@@ -12,6 +12,7 @@ import type {
   TimerRow,
 } from '../../src/stores/rows.ts';
 import type { ClaimableRow, Store, Tx } from '../../src/stores/store.ts';
+import { brokenHolds, isHeldBack } from './limit-invariants.ts';
 import { checkMap, isExpanded, isHeld } from './map-invariants.ts';
 
 const EVERYTHING = 1_000_000;
@@ -55,6 +56,7 @@ export async function brokenPromises(store: Store, run_id: string): Promise<stri
         ...checkEvents(picture, task),
         ...checkMap(picture, task),
       ]),
+      ...(await brokenHolds(tx, run, picture.tasks)),
       ...checkRunEvents(picture),
       ...checkUsage(picture),
     ];
@@ -112,7 +114,7 @@ function checkCounters({ run, tasks, claimable, cursors }: Picture): string[] {
     n_tolerated: count((task) => task.status === 'FAILED' && task.is_tolerated === 1),
     n_cancelled: is('CANCELLED'),
     n_skipped: is('SKIPPED'),
-    n_ready: count((task) => task.status === 'READY' && !isHeld(task)),
+    n_ready: count((task) => task.status === 'READY' && !isHeld(task) && !isHeldBack(task)),
     n_queued: claimable.length,
     n_leased: count((task) => LEASED.has(task.status)),
     n_cursors: cursors.length,
@@ -195,7 +197,7 @@ function checkQueue({ run, claimable, timers }: Picture, task: TaskRow): string[
   };
   const isFull =
     run.n_queued >= window || (max_parallel !== null && run.n_queued + run.n_leased >= max_parallel);
-  if (task.status === 'READY' && !isHeld(task) && run.paused === 0 && !isFull)
+  if (task.status === 'READY' && !isHeld(task) && !isHeldBack(task) && run.paused === 0 && !isFull)
     problems.push(`I6 ${show(task)} waits although there is room`);
   if (max_parallel !== null && run.n_queued + run.n_leased > max_parallel)
     problems.push(`max_parallel ${max_parallel} is exceeded: ${run.n_queued} queued, ${run.n_leased} leased`);

@@ -26,6 +26,27 @@ const statsView = z.object({
   workers: z.int(),
 });
 
+const limitView = z.object({
+  name: z.string(),
+  concurrency: z.int().nullable().describe('attempts at once; null is no bound'),
+  in_use: z.int().describe('slots that are taken'),
+  windows: z
+    .array(
+      z.object({
+        unit: z.enum(['requests', 'tokens']),
+        max: z.int(),
+        per: z.string().describe('the length of the window, for example 1m'),
+        used: z.int().describe('in the window that ends now; reservations of calls under way included'),
+      }),
+    )
+    .describe('bounds on what is spent in any stretch of time'),
+  models: z.array(z.string()).describe('models whose calls count'),
+  waiting: z.int().describe('tasks that are held back'),
+  updated_at: time,
+});
+
+/** A named limit and its use. */
+export type LimitView = Wire<typeof limitView>;
 /** A token without its secret. */
 export type TokenView = Wire<typeof tokenView>;
 /** A token that was just made. */
@@ -48,8 +69,7 @@ export const adminRoutes = {
     path: '/limits',
     scope: 'read',
     summary: 'List named limits and their use',
-    query: z.strictObject(paging),
-    response: pageOf(named),
+    response: pageOf(limitView),
   }),
   outbox: route({
     method: 'GET',

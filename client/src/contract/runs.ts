@@ -44,6 +44,10 @@ const runView = runSummary.extend({
   outputs: z.unknown(),
   error: z.unknown(),
   usage: usage.nullable(),
+  budget: z
+    .object({ tokens: z.int().nullable(), cost_usd: z.number().nullable() })
+    .nullable()
+    .describe('what its model calls may use; null is no bound'),
   tasks: z.array(taskView).describe('the first 1,000'),
   tasks_next_cursor: z.string().nullable(),
 });
@@ -226,7 +230,24 @@ export const runRoutes = {
   pause: act('pause', 'Hand out nothing more; leased work finishes'),
   resume: act('resume', 'Undo a pause'),
   close: act('close', 'Let an open run end when nothing is left to do'),
-  retry: act('retry', 'Run again what did not succeed'),
+  retry: route({
+    method: 'POST',
+    path: '/runs/:id/retry',
+    scope,
+    summary: 'Run again what did not succeed, with another budget where given',
+    params,
+    body: z.strictObject({
+      budget: z
+        .strictObject({
+          tokens: z.int().min(1).max(Number.MAX_SAFE_INTEGER).optional(),
+          cost_usd: z.number().gt(0).max(1e12).optional(),
+        })
+        .optional()
+        .describe('what the run may use from its start on; what is not named stays as it is'),
+      idempotency_key: idempotencyKey,
+    }),
+    response: runView,
+  }),
   rerun: route({
     method: 'POST',
     path: '/runs/:id/rerun',

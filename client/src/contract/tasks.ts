@@ -62,6 +62,7 @@ export const taskView = z.object({
   status: z.enum(TASK_STATUSES),
   reason: z.string().nullable(),
   waiting_for: z.enum(WAITING_FOR).nullable(),
+  limit: z.string().nullable().describe('the named limit that holds the task back'),
   attempt: z.int(),
   output: z.unknown(),
   output_ref: z.string().nullable().describe('the artifact with the output, when it is over 16 KiB'),

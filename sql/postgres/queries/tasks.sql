@@ -8,7 +8,7 @@
   is_tolerated, priority, queue_key, deps_remaining, deps_ok, attempt, attempts_spent, losses, releases,
   unstarted, generation, version, in_queue, not_before, lease_id, leased_by, lease_expires_at, lease_ms,
   claim_id, deadline_at, started_at, finished_at, timeout_ms, retry, progress, message, checkpoint, gate,
-  question, question_id, answers, output_attempt, error, usage, spec, map_key, map_size, map_failed, map_slots
+  question, question_id, answers, output_attempt, error, usage, spec, map_key, map_size, map_failed, map_slots, limits
 
 -- name: tasks.by_keys
 select t.*
@@ -182,7 +182,10 @@ where not (t.status = 'PENDING' and t.undecided = 1)
     select 1
     from (select status from task_runs where map_key = t.key offset 0) i
     where i.status not in ('SUCCESS', 'FAILED', 'CANCELLED', 'SKIPPED')))
-  and not (t.status = 'READY' and (r.paused = 1 or r.n_queued + r.n_leased > 0))
+  and not (t.status = 'READY' and t.waiting_for in ('capacity', 'paused') and (r.paused = 1 or r.n_queued + r.n_leased > 0))
+  -- A limit lets its tasks go by itself; a budget only when an attempt of the run ends.
+  and not (t.status = 'READY' and t.waiting_for in ('limit', 'budget') and exists (
+    select 1 from held_tasks h where h.run_key = t.run_key and h.task_key = t.key and (h.place <> ':budget' or r.n_leased > 0)))
   and not (t.status = 'QUEUED' and t.in_queue = 1 and exists (
     select 1
     from (select 1 from claimable where queue_key = t.queue_key and rank = -t.priority and task_key = t.key offset 0) c))

@@ -6,7 +6,7 @@ json_array(
   key, id, workflow_name, workflow_version, status, stop_reason, stopping, cancelled, paused, is_open,
   finishing, priority, settings, inputs, labels, workdir, cloned_from, outputs, error, usage, n_pending,
   n_moving, n_waiting, n_success, n_failed, n_tolerated, n_cancelled, n_skipped, n_ready, n_queued,
-  n_leased, n_cursors, active_ms, active_since, version, created_at, started_at, finished_at
+  n_leased, n_cursors, active_ms, active_since, version, created_at, started_at, finished_at, reserved
 )
 
 -- name: runs.by_keys

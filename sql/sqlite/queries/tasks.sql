@@ -6,7 +6,7 @@ json_array(
   is_tolerated, priority, queue_key, deps_remaining, deps_ok, attempt, attempts_spent, losses, releases,
   unstarted, generation, version, in_queue, not_before, lease_id, leased_by, lease_expires_at, lease_ms,
   claim_id, deadline_at, started_at, finished_at, timeout_ms, retry, progress, message, checkpoint, gate,
-  question, question_id, answers, output_attempt, error, usage, spec, map_key, map_size, map_failed, map_slots
+  question, question_id, answers, output_attempt, error, usage, spec, map_key, map_size, map_failed, map_slots, limits
 )
 
 -- name: tasks.by_keys
@@ -90,10 +90,12 @@ from (
 );
 
 -- name: tasks.ready
+-- What a limit or a budget holds back is not for admission.
 select json_group_array(:task_row:) as list
 from (
   select * from task_runs
   where run_key = ?1 and status = 'READY' and map_slots is not 0
+    and waiting_for <> 'limit' and waiting_for <> 'budget'
   order by priority desc, key
   limit ?2
 );
@@ -162,7 +164,10 @@ from (
     and not (t.status = 'PENDING' and t.deps_remaining > 0 and exists (
       select 1 from task_runs i
       where i.map_key = t.key and i.status not in ('SUCCESS', 'FAILED', 'CANCELLED', 'SKIPPED')))
-    and not (t.status = 'READY' and (r.paused = 1 or r.n_queued + r.n_leased > 0))
+    and not (t.status = 'READY' and t.waiting_for in ('capacity', 'paused') and (r.paused = 1 or r.n_queued + r.n_leased > 0))
+    -- A limit lets its tasks go by itself; a budget only when an attempt of the run ends.
+    and not (t.status = 'READY' and t.waiting_for in ('limit', 'budget') and exists (
+      select 1 from held_tasks h where h.run_key = t.run_key and h.task_key = t.key and (h.place <> ':budget' or r.n_leased > 0)))
     and not (t.status = 'QUEUED' and t.in_queue = 1 and exists (
       select 1 from claimable c where c.queue_key = t.queue_key and c.rank = -t.priority and c.task_key = t.key))
     and not (t.status = 'QUEUED' and t.in_queue = 0 and t.not_before is not null and exists (

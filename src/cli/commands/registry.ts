@@ -83,6 +83,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./workers.ts')).buildWorkers,
   },
   {
+    name: 'limits',
+    summary: 'show named limits and their use',
+    load: async () => (await import('./limits.ts')).buildLimits,
+  },
+  {
     name: 'tokens',
     summary: 'make, list and revoke tokens for the server',
     load: async () => (await import('./tokens.ts')).buildTokens,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { relay as call, type Surroundings } from '../../../test/support/memory-io.ts';
-import type { EventView, Page, RunView, TaskView } from '../../app/api.ts';
+import type { EventView, LimitView, Page, RunView, TaskView } from '../../app/api.ts';
 import type { Interrupt } from '../io.ts';
 
 let cwd: string;
@@ -192,6 +192,67 @@ describe('relay runs', () => {
     expect((await relay(['runs', 'show', id])).code).toBe(3);
     expect((await relay(['runs', 'prune', '--older-than', 'soon'])).code).toBe(2);
     expect((await relay(['runs', 'prune', '--older-than', '1d', '--status', 'RUNNING'])).code).toBe(2);
+  });
+});
+
+// SPEC S8.1, S8.2
+describe('limits and budgets', () => {
+  const config = (text: string): void => writeFileSync(join(cwd, 'relay.config.yaml'), text);
+  const CALLS = `budget: { tokens: 200 }
+tasks:
+  a: { uses: llm, with: { model: offline/brief, prompt: hi, max_tokens: 50 } }
+  b: { needs: a, uses: llm, with: { model: offline/brief, prompt: "{{ tasks.a.output }}", max_tokens: 150 } }
+`;
+
+  it('limits are configured in the file, and shown with their use', async () => {
+    expect((await relay(['limits'])).out).toBe(
+      'No limits. They are set under `limits` in the config file.\n',
+    );
+    config(
+      'limits: { gpu: { concurrency: 2 }, models: { tokens_per_minute: 900, models: ["offline/*"] } }\n',
+    );
+    const run = await start(
+      'calls',
+      CALLS.replace('200', '20000').replace('uses: llm', 'uses: llm, limits: [gpu]'),
+    );
+    expect(run.status).toBe('SUCCESS');
+    const { items } = await json<Page<LimitView>>('limits');
+    const used = (run.usage?.tokens_in ?? 0) + (run.usage?.tokens_out ?? 0);
+    expect(items).toMatchObject([
+      { name: 'gpu', concurrency: 2, in_use: 0, windows: [], waiting: 0 },
+      { name: 'models', concurrency: null, windows: [{ unit: 'tokens', max: 900, per: '1m', used }] },
+    ]);
+    expect((await relay(['limits'])).out).toContain(`${used} of 900 in 1m`);
+    const other = await start('other', GOOD.replace('uses', 'limits: [gpus], uses'));
+    expect(other).toMatchObject({ error: { code: 'UNKNOWN_LIMIT', hint: 'did you mean `gpu`?' } });
+  });
+
+  it('a limit that is written wrongly is explained', async () => {
+    config('limits: { gpu: { concurency: 2 } }\n');
+    expect((await relay(['limits'])).err).toContain('did you mean `concurrency`?');
+    config('limits: { mail: { rate: 5 per minute } }\n');
+    expect((await relay(['limits'])).err).toContain('must be a count and a time of at most a day');
+  });
+
+  it('retry --budget raises what a run may use', async () => {
+    const run = await start('calls', CALLS);
+    expect(run).toMatchObject({
+      status: 'FAILED',
+      reason: 'budget',
+      budget: { tokens: 200, cost_usd: null },
+    });
+    expect(run.error).toMatchObject({ code: 'BUDGET_EXCEEDED' });
+    for (const wrong of ['tokens', 'tokens=0', 'tokens=1.5', 'cost_usd=0', 'coins=3', ''])
+      expect((await relay(['runs', 'retry', run.id, '--budget', wrong])).code).toBe(2);
+    const again = await json<RunView>(
+      'runs',
+      'retry',
+      run.id,
+      '--follow',
+      '--budget',
+      'tokens=5_000,cost_usd=1',
+    );
+    expect(again).toMatchObject({ status: 'SUCCESS', reason: null, budget: { tokens: 5_000, cost_usd: 1 } });
   });
 });
 

@@ -1,10 +1,11 @@
 /** `relay runs …`: look at runs and act on them (SPEC S13.2). What a run does next in the embedded store needs `relay resume`. */
 import type { Command } from 'commander';
-import type { RelayApi, RunView } from '../../app/api.ts';
+import type { BudgetRequest, RelayApi, RunView } from '../../app/api.ts';
 import { systemClock } from '../../base/clock.ts';
 import { parseDuration } from '../../base/duration.ts';
 import { RelayError } from '../../base/errors.ts';
 import { isTerminal, RUN_STATUSES } from '../../domain/states.ts';
+import { readBudget } from '../budget-values.ts';
 import { type BuildCommand, type CommandContext, type CommonOptions, examples } from '../command.ts';
 import { withRelay } from '../connect.ts';
 import { type RunHereOptions, runToEnd } from '../follow/run-to-end.ts';
@@ -157,6 +158,7 @@ interface AgainOptions extends RunHereOptions {
   readonly from?: string;
   readonly input?: readonly string[];
   readonly inputFile?: string;
+  readonly budget?: BudgetRequest;
 }
 
 function addReruns(parent: Command, context: CommandContext): void {
@@ -174,7 +176,11 @@ function addReruns(parent: Command, context: CommandContext): void {
   again('retry', 'run again what did not succeed, keeping the rest', [
     'relay runs retry RUN_ID --follow',
     'a FAILED or CANCELLED run',
-  ]).action((id: string, options: AgainOptions) => startAgain(options, context, (api) => api.runs.retry(id)));
+  ])
+    .option('--budget <amounts>', 'what the run may use in all: tokens=N, cost_usd=N or both', readBudget)
+    .action((id: string, { budget, ...options }: AgainOptions) =>
+      startAgain(options, context, (api) => api.runs.retry(id, { budget })),
+    );
   again('rerun', 'run a task and everything below it again', [
     'relay runs rerun RUN_ID --from draft --follow',
     'conditions and gates included',

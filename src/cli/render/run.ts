@@ -130,6 +130,8 @@ function nextCommands(
   const { id } = run;
   if (run.status === 'SUCCESS') return [[`relay runs show ${id}`, 'tasks, times and outputs']];
   if (run.status === 'CANCELLED') return [[`relay runs retry ${id} --follow`, 'run what is missing']];
+  if (run.reason === 'budget')
+    return [[`relay runs retry ${id} --budget tokens=N --follow`, 'go on with a larger budget']];
   if (run.status === 'FAILED') {
     const failed = run.tasks.find(
       ({ status, error, items }) => status === 'FAILED' && error !== null && items === null,
@@ -226,7 +228,8 @@ function taskNote(task: TaskView): string {
   }
   if (task.error !== null) return `${task.error.code}: ${task.error.message}`;
   if (task.question !== null) return task.question.message;
-  if (task.waiting_for !== null) return `waits for ${task.waiting_for}`;
+  if (task.waiting_for !== null)
+    return `waits for ${task.waiting_for}${task.limit === null ? '' : ` ${task.limit}`}`;
   return (task.reason ?? '').replaceAll('_', ' ');
 }
 

@@ -48,6 +48,6 @@ const WAITS: Readonly<Record<WaitingFor, string>> = {
 };
 
 /** What a task waits for, in words. */
-export function waitingText(waiting: WaitingFor): string {
-  return WAITS[waiting];
+export function waitingText(waiting: WaitingFor, limit: string | null): string {
+  return limit === null ? WAITS[waiting] : `room in the limit ${limit}`;
 }

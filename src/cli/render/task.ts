@@ -25,7 +25,10 @@ export function renderTask(
     `${colors.dim('status:'.padEnd(10))} ${(status.paint ?? String)(status.text)}${task.reason === null ? '' : ` (${task.reason.replaceAll('_', ' ')})`}\n`,
     field('run', task.run_id),
     field('task run', task.task_run_id),
-    field('waits for', task.waiting_for === null ? null : `${waitingText(task.waiting_for)}${later}`),
+    field(
+      'waits for',
+      task.waiting_for === null ? null : `${waitingText(task.waiting_for, task.limit)}${later}`,
+    ),
     field('started', task.started_at),
     field('took', task.started_at === null ? null : betweenText(task.started_at, task.finished_at, now)),
     field('items', task.items === null ? null : itemsText(task.items)),

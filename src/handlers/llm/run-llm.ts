@@ -10,6 +10,7 @@ import type { HandlerContext } from '../handler.ts';
 import type { LlmConfig } from '../llm.ts';
 import { callModel } from './call-model.ts';
 import { failureOf, isOutOfReach } from './fallback.ts';
+import { openingMessages } from './opening-messages.ts';
 
 /** Asks the model, then each fallback in turn while they cannot be reached. */
 export async function runLlm(context: HandlerContext<LlmConfig>, models: Models): Promise<unknown> {
@@ -78,11 +79,6 @@ async function askUntilRight({ context, models, ...session }: Session, reference
     context.log(`the answer was refused (${message}); asking again\n`);
     messages.push({ role: 'assistant', content: answer.text }, repairRequest(context.output, message));
   }
-}
-
-function openingMessages({ system, prompt, messages }: LlmConfig): readonly ModelMessage[] {
-  const asked: readonly ModelMessage[] = messages ?? [{ role: 'user', content: prompt ?? '' }];
-  return system === undefined ? asked : [{ role: 'system', content: system }, ...asked];
 }
 
 function repairRequest(output: OutputSpec | null, message: string): ModelMessage {

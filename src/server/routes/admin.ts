@@ -4,8 +4,8 @@ import type { ServeRoutes } from '../context.ts';
 
 export const serveAdmin: ServeRoutes = (serve) => {
   serve(ROUTES.admin.stats, ({ api }) => api.stats.get());
-  // Neither limits nor a broker can be configured yet, so there is nothing to list.
-  serve(ROUTES.admin.limits, async () => ({ items: [], next_cursor: null }));
+  serve(ROUTES.admin.limits, ({ api }) => api.limits.list());
+  // No broker can be configured yet, so there is nothing to list.
   serve(ROUTES.admin.outbox, async () => ({ items: [], next_cursor: null }));
 };
 

@@ -45,6 +45,12 @@ export interface PostgresOptions {
   readonly answerTimeoutMs?: number;
 }
 
+/** What a transaction locks before it begins. */
+interface FirstLocks {
+  readonly keys: readonly number[];
+  readonly limits: readonly string[];
+}
+
 /** A store in one Postgres database. */
 export class PostgresStore implements Store {
   readonly description: string;
@@ -131,14 +137,14 @@ export class PostgresStore implements Store {
   }
 
   async #transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-    let firstLocks: readonly number[] = [];
+    let firstLocks: FirstLocks = { keys: [], limits: [] };
     let repeats = 0;
     for (let restarts = 0; ; ) {
       try {
         return await this.#attempt(work, { firstLocks, mayRestart: restarts < RESTARTS_MAX });
       } catch (error) {
         if (error instanceof LockConflict) {
-          firstLocks = error.keys;
+          firstLocks = error;
           restarts += 1;
         } else if (isWorthRepeating(error) && repeats < REPEATS_MAX) repeats += 1;
         else throw error;
@@ -149,7 +155,7 @@ export class PostgresStore implements Store {
 
   async #attempt<T>(
     work: (tx: Tx) => Promise<T>,
-    options: { readonly firstLocks: readonly number[]; readonly mayRestart: boolean },
+    options: { readonly firstLocks: FirstLocks; readonly mayRestart: boolean },
   ): Promise<T> {
     const session = await this.#connections.writer();
     this.#onStatement('begin');
@@ -157,7 +163,9 @@ export class PostgresStore implements Store {
     let committing: { readonly result: T } | null = null;
     try {
       const tx = createTx(transaction, (handler, worker) => this.#ensureQueue(handler, worker));
-      if (options.firstLocks.length > 0) await tx.runs.byKeys(options.firstLocks);
+      const { keys, limits } = options.firstLocks;
+      if (keys.length > 0) await tx.runs.byKeys(keys);
+      if (limits.length > 0) await tx.limits.lock(limits);
       const result = await work(tx);
       this.#onStatement('commit');
       committing = { result };

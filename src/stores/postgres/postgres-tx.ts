@@ -2,6 +2,7 @@
 import type { Tx } from '../store.ts';
 import { Access } from './access.ts';
 import { claimable, cursors, type EnsureQueue, queues, timers } from './hand-out.ts';
+import { held, limits } from './limits.ts';
 import { contexts, events, idempotency, stats, tokens, workers, workflows } from './records.ts';
 import { artifacts, attempts, logs } from './results.ts';
 import { runs } from './runs.ts';
@@ -17,6 +18,8 @@ export function createTx(transaction: Transaction, ensureQueue: EnsureQueue): Tx
     tasks: tasks(access),
     queues: queues(access, ensureQueue),
     claimable: claimable(access),
+    limits: limits(access),
+    held: held(access),
     timers: timers(access),
     cursors: cursors(access),
     attempts: attempts(access),

@@ -7,7 +7,8 @@ import type { Connections } from './connections.ts';
 const ROWS_MIN = 5_000;
 const PAUSE_MS = 1_000;
 /** A table that another process vacuums at the moment is left to it. */
-const VACUUM = 'vacuum (truncate off, skip_locked) claimable, leases, timers, task_marks';
+const VACUUM =
+  'vacuum (truncate off, skip_locked) claimable, leases, timers, task_marks, held_tasks, limit_grants';
 
 /** Counts removed rows and vacuums when there are enough. */
 export class QueueHygiene {

@@ -5,14 +5,16 @@
  */
 import type { Lists } from './batch.ts';
 
-/** The transaction must start again and lock these runs first. */
+/** The transaction must start again and lock these runs, and then these limits, first. */
 export class LockConflict extends Error {
   override readonly name = 'LockConflict';
   readonly keys: readonly number[];
+  readonly limits: readonly string[];
 
-  constructor(keys: readonly number[]) {
-    super('a run is held by another transaction');
+  constructor(keys: readonly number[], limits: readonly string[]) {
+    super('a run or a limit is held by another transaction');
     this.keys = keys;
+    this.limits = limits;
   }
 }
 
@@ -27,6 +29,7 @@ export class RunLocks {
   readonly #lists = new Map<number, readonly unknown[]>();
   /** Runs that were waited for: one of these that is not held does not exist. */
   readonly #awaited = new Set<number>();
+  readonly #limits = new Set<string>();
   readonly #mayRestart: boolean;
   #hasWaited = false;
 
@@ -79,13 +82,32 @@ export class RunLocks {
       if (!this.#lists.has(key)) this.#lists.set(key, list.slice(0, columns));
       this.xid = list[columns + 1] as string;
       const ahead = Number((BigInt(list[columns] as string) - BigInt(this.xid)) & 0xffffffffn);
-      if (this.#mayRestart && ahead > 0 && ahead < AHEAD_MAX) throw new LockConflict(this.held);
+      if (this.#mayRestart && ahead > 0 && ahead < AHEAD_MAX)
+        throw new LockConflict(this.held, [...this.#limits]);
     }
   }
 
   /** Every one of these is ours, or the transaction starts again. */
   require(keys: Iterable<number>): void {
     const missing = [...keys].filter((key) => !this.#held.has(key) && !this.#awaited.has(key));
-    if (missing.length > 0 && this.#mayRestart) throw new LockConflict([...this.#held, ...missing]);
+    if (missing.length > 0 && this.#mayRestart)
+      throw new LockConflict([...this.#held, ...missing], [...this.#limits]);
+  }
+
+  /** Whether a lock of these limits may wait: it is the first, or there is nothing new among them. */
+  mayWaitForLimits(names: readonly string[]): boolean {
+    return !this.#mayRestart || this.#limits.size === 0 || names.every((name) => this.#limits.has(name));
+  }
+
+  /** Takes in which limits a lock has found. A missing one of a lock that waited does not exist. */
+  acceptLimits(
+    names: readonly string[],
+    { found, isFirst }: { readonly found: readonly string[]; readonly isFirst: boolean },
+  ): void {
+    // From here on nothing may wait for a run.
+    this.#hasWaited = true;
+    const missing = names.filter((name) => !found.includes(name) && !this.#limits.has(name));
+    for (const name of names) this.#limits.add(name);
+    if (!isFirst && missing.length > 0) throw new LockConflict(this.held, [...this.#limits]);
   }
 }

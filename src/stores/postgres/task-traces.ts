@@ -6,6 +6,7 @@ const at = (column: (typeof TASK_COLUMNS)[number]): number => TASK_COLUMNS.index
 const KEY = at('key');
 const RUN_KEY = at('run_key');
 const STATUS = at('status');
+const WAITING_FOR = at('waiting_for');
 const REASON = at('reason');
 const UNDECIDED = at('undecided');
 const PRIORITY = at('priority');
@@ -22,7 +23,12 @@ type List = readonly unknown[];
 /** In which list a task is found, by name. */
 const MARKS: Readonly<Record<string, (list: List) => boolean>> = {
   undecided: (list) => list[UNDECIDED] === 1,
-  ready: (list) => list[STATUS] === 'READY' && list[MAP_SLOTS] !== 0,
+  // What a limit or a budget holds back is not for admission.
+  ready: (list) =>
+    list[STATUS] === 'READY' &&
+    list[MAP_SLOTS] !== 0 &&
+    list[WAITING_FOR] !== 'limit' &&
+    list[WAITING_FOR] !== 'budget',
   held: (list) => list[STATUS] === 'READY' && list[MAP_SLOTS] === 0,
   asking: (list) => list[QUESTION_ID] !== null,
   // Of a map whose items have failed, the items are dead and not the map.

@@ -2,6 +2,7 @@
 import type { Tx } from '../store.ts';
 import { Access, type Statements } from './access.ts';
 import { claimable, cursors, queues, timers } from './hand-out.ts';
+import { held, limits } from './limits.ts';
 import { contexts, events, idempotency, stats, tokens, workers, workflows } from './records.ts';
 import { artifacts, attempts, logs } from './results.ts';
 import { runs } from './runs.ts';
@@ -16,6 +17,8 @@ export function createTx(statements: Statements): Tx {
     tasks: tasks(access),
     queues: queues(access),
     claimable: claimable(access),
+    limits: limits(access),
+    held: held(access),
     timers: timers(access),
     cursors: cursors(access),
     attempts: attempts(access),
