@@ -6,7 +6,6 @@
 import { invariant } from '../base/invariant.ts';
 import type { EventType } from '../domain/event-types.ts';
 import type { Amount } from '../domain/limits.ts';
-import { type CounterClass, classOf, deriveRunStatus } from '../domain/run-status.ts';
 import { isTerminal, type TaskStatus } from '../domain/states.ts';
 import { assertMove } from '../domain/transitions.ts';
 import type { ArtifactRow, AttemptRow, CursorRow, RunRow, TaskRow, TimerRow } from '../stores/rows.ts';
@@ -14,6 +13,7 @@ import type { ClaimableRow, NewEvent, Tx } from '../stores/store.ts';
 import type { LimitBook } from './limit-book.ts';
 import { LimitChanges } from './limit-changes.ts';
 import { LimitLedger } from './limit-ledger.ts';
+import { countActiveTime, counterOf, statusOf } from './run-counters.ts';
 import { runSettings } from './run-settings.ts';
 import { type Cause, TaskEvents } from './task-events.ts';
 import { AT_BUDGET, isHeldBack, type NewShare, readLimits, TO_ESTIMATE } from './task-limits.ts';
@@ -525,14 +525,7 @@ export class Work {
   /** Stored and derived in the same transaction, from the counters alone (SPEC S3.3). */
   #updateRunStatus(run: RunRow): void {
     const before = run.status;
-    let status = deriveRunStatus(countersOf(run), {
-      paused: run.paused === 1,
-      leased: run.n_leased > 0,
-      cancelled: run.cancelled === 1,
-      stopReason: run.stop_reason,
-      unlocking: run.n_cursors > 0,
-      open: run.is_open === 1,
-    });
+    let status = statusOf(run);
     if (
       isTerminal(status) &&
       status !== 'CANCELLED' &&
@@ -544,7 +537,8 @@ export class Work {
       status = 'RUNNING';
     } else run.finishing = 0;
     if (status === before) return;
-    this.#countActiveTime(run, status === 'RUNNING');
+    const timer = countActiveTime(run, this.now, status === 'RUNNING');
+    if (timer !== null) this.addTimer(timer);
     run.status = status;
     run.finished_at = isTerminal(status) ? this.now : null;
     if (run.finished_at !== null) this.aftermath.finishedRuns.push(run.id);
@@ -554,32 +548,7 @@ export class Work {
       ...(run.stop_reason === null ? {} : { reason: run.stop_reason }),
     });
   }
-
-  /** Time waiting for people or paused does not count against the run's timeout (SPEC S1.2). */
-  #countActiveTime(run: RunRow, isActive: boolean): void {
-    if (run.active_since !== null) run.active_ms += Math.max(0, this.now - run.active_since);
-    run.active_since = isActive ? this.now : null;
-    run.started_at ??= isActive ? this.now : null;
-    const { timeout_ms } = runSettings(run);
-    if (isActive && timeout_ms !== null) {
-      const due_at = this.now + Math.max(0, timeout_ms - run.active_ms);
-      this.addTimer({ due_at, kind: 'run_timeout', subject: run.key });
-    }
-  }
 }
-
-type Counter = `n_${CounterClass}`;
-
-const COUNTERS: Readonly<Record<CounterClass, Counter>> = Object.freeze({
-  pending: 'n_pending',
-  moving: 'n_moving',
-  waiting: 'n_waiting',
-  success: 'n_success',
-  failed: 'n_failed',
-  tolerated: 'n_tolerated',
-  cancelled: 'n_cancelled',
-  skipped: 'n_skipped',
-});
 
 const KEEPS_SLOT: ReadonlySet<TaskStatus> = new Set(['QUEUED', 'LEASED', 'RUNNING']);
 
@@ -591,23 +560,6 @@ function isSlotless(task: TaskRow): boolean {
 /** Whether a READY task is an item that waits for a slot of its map. */
 export function isHeld(task: TaskRow): boolean {
   return isSlotless(task) && task.status === 'READY';
-}
-
-function counterOf(task: TaskRow): Counter {
-  return COUNTERS[classOf(task.status, { tolerated: task.is_tolerated === 1 })];
-}
-
-function countersOf(run: RunRow): Record<CounterClass, number> {
-  return {
-    pending: run.n_pending,
-    moving: run.n_moving,
-    waiting: run.n_waiting,
-    success: run.n_success,
-    failed: run.n_failed,
-    tolerated: run.n_tolerated,
-    cancelled: run.n_cancelled,
-    skipped: run.n_skipped,
-  };
 }
 
 function claimableRow(task: TaskRow): ClaimableRow {
