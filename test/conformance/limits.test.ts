@@ -342,6 +342,42 @@ conformance('limits', (open) => {
     await expectSound(h, run);
   });
 
+  // SPEC S8.1, S4.9
+  it('items of a map wait for limits like other tasks, and each is estimated by itself', async () => {
+    const h = await open({
+      limits: { ...gpu, models: { tokens_per_minute: 1_000, models: ['offline/*'] } },
+    });
+    const map = { for_each: '[1, 2, 3]', max_parallel: 2, limits: ['gpu'], with: { value: '{{ item }}' } };
+    const asked = {
+      for_each: '["hi", "word " * 300]',
+      ...call(400),
+      with: { model: 'offline/brief', prompt: '{{ item }}', max_tokens: 375 },
+    };
+    const run = await h.start({ map, asked });
+    await h.idle();
+    const first = await h.claim(5);
+    expect(first.map(({ task_id, map_index }) => `${task_id} ${map_index}`).sort()).toEqual([
+      'asked 0',
+      'map 0',
+    ]);
+    await expectSound(h, run);
+    const long = (await h.tasks(run)).find(
+      ({ task_id, map_index }) => task_id === 'asked' && map_index === 1,
+    );
+    expect(long).toMatchObject({ status: 'READY', waiting_for: 'limit' });
+    for (let turn = 0; turn < 10 && (await h.run(run)).status === 'RUNNING'; turn++) {
+      const leases = turn === 0 ? first : await h.claim(5);
+      await h.settle(
+        ...leases.map(
+          ({ lease_id }) => ({ kind: 'complete', lease_id, output: 1, usage: ONE_CALL }) as const,
+        ),
+      );
+      await h.idle();
+      await expectSound(h, run);
+    }
+    expect((await h.run(run)).status).toBe('SUCCESS');
+  });
+
   // SPEC S3.4
   it('a waiting task whose place was lost is found by the sweep and goes on', async () => {
     const lines: string[] = [];

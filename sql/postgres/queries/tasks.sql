@@ -182,10 +182,15 @@ where not (t.status = 'PENDING' and t.undecided = 1)
     select 1
     from (select status from task_runs where map_key = t.key offset 0) i
     where i.status not in ('SUCCESS', 'FAILED', 'CANCELLED', 'SKIPPED')))
-  and not (t.status = 'READY' and t.waiting_for in ('capacity', 'paused') and (r.paused = 1 or r.n_queued + r.n_leased > 0))
+  -- Room in a run or a map comes when a task that has some goes on; such a task may wait for a limit itself.
+  and not (t.status = 'READY' and t.waiting_for in ('capacity', 'paused') and (
+    r.paused = 1 or r.n_queued + r.n_leased > 0 or exists (
+      select 1 from (select 1 from held_tasks where run_key = t.run_key limit 1) h)))
   -- A limit lets its tasks go by itself; a budget only when an attempt of the run ends.
   and not (t.status = 'READY' and t.waiting_for in ('limit', 'budget') and exists (
-    select 1 from held_tasks h where h.run_key = t.run_key and h.task_key = t.key and (h.place <> ':budget' or r.n_leased > 0)))
+    select 1
+    from (select task_key, place from held_tasks where run_key = t.run_key offset 0) h
+    where h.task_key = t.key and (h.place <> ':budget' or r.n_leased > 0)))
   and not (t.status = 'QUEUED' and t.in_queue = 1 and exists (
     select 1
     from (select 1 from claimable where queue_key = t.queue_key and rank = -t.priority and task_key = t.key offset 0) c))

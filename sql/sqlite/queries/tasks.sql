@@ -164,7 +164,9 @@ from (
     and not (t.status = 'PENDING' and t.deps_remaining > 0 and exists (
       select 1 from task_runs i
       where i.map_key = t.key and i.status not in ('SUCCESS', 'FAILED', 'CANCELLED', 'SKIPPED')))
-    and not (t.status = 'READY' and t.waiting_for in ('capacity', 'paused') and (r.paused = 1 or r.n_queued + r.n_leased > 0))
+    -- Room in a run or a map comes when a task that has some goes on; such a task may wait for a limit itself.
+    and not (t.status = 'READY' and t.waiting_for in ('capacity', 'paused') and (
+      r.paused = 1 or r.n_queued + r.n_leased > 0 or exists (select 1 from held_tasks h where h.run_key = t.run_key)))
     -- A limit lets its tasks go by itself; a budget only when an attempt of the run ends.
     and not (t.status = 'READY' and t.waiting_for in ('limit', 'budget') and exists (
       select 1 from held_tasks h where h.run_key = t.run_key and h.task_key = t.key and (h.place <> ':budget' or r.n_leased > 0)))
