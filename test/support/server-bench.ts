@@ -14,6 +14,7 @@ export interface BenchOptions extends Partial<ServeOptions> {
   readonly leaseMs?: number;
   readonly env?: Record<string, string>;
   readonly blobs?: LocalOptions['blobs'];
+  readonly limits?: LocalOptions['limits'];
 }
 
 /** A server under test. */
@@ -42,7 +43,7 @@ export class ServerBench {
 
   /** Starts the server; after `stop`, again on the same store and port. */
   async start(port = 0): Promise<void> {
-    const { leaseMs, env = {}, blobs, ...options } = this.#options;
+    const { leaseMs, env = {}, blobs, limits, ...options } = this.#options;
     this.local = await LocalRelay.open({
       data: '.relay',
       cwd: this.folder,
@@ -51,6 +52,7 @@ export class ServerBench {
       writeLog: (line) => this.logs.push(line),
       by: 'test',
       blobs,
+      limits,
       ...(leaseMs === undefined ? {} : { leaseMs }),
     });
     this.running = await serve(this.local, {
