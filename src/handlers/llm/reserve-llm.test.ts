@@ -13,8 +13,8 @@ it('one call is its input and the longest answer', () => {
   ]);
 });
 
-it('an answer without a bound is taken for 4,096 tokens', () => {
-  expect(reserveLlm({ model: 'offline/brief', prompt }, null, priceOf)[0]?.tokens).toBe(opening + 4_096);
+it('an answer without a bound is taken for 8,192 tokens', () => {
+  expect(reserveLlm({ model: 'offline/brief', prompt }, null, priceOf)[0]?.tokens).toBe(opening + 8_192);
 });
 
 it('a repair is asked with everything that was said before it', () => {

@@ -1,13 +1,11 @@
 /** What an `llm` task will ask of models at most, before it asks: for limits and budgets (SPEC S8). */
 import type { WantedOutput } from '../../definition/handler-spec.ts';
 import type { ModelNeed } from '../../domain/limits.ts';
-import { estimateTokens } from '../../models/estimate.ts';
+import { ANSWER_TOKENS_DEFAULT, estimateTokens } from '../../models/estimate.ts';
 import { costOf, type ModelPrice } from '../../models/pricing.ts';
 import type { LlmConfig } from '../llm.ts';
 import { openingMessages } from './opening-messages.ts';
 
-/** What an answer is taken to be long at most when the task does not say. */
-const MAX_TOKENS_DEFAULT = 4_096;
 /** What the request for a better answer adds to a conversation, beside the answer it is about. */
 const REPAIR_TOKENS = 128;
 
@@ -17,7 +15,7 @@ export function reserveLlm(
   output: WantedOutput | null,
   priceOf: (model: string) => ModelPrice | null,
 ): readonly ModelNeed[] {
-  const { model, fallbacks = [], max_tokens = MAX_TOKENS_DEFAULT } = config;
+  const { model, fallbacks = [], max_tokens = ANSWER_TOKENS_DEFAULT } = config;
   const requests = 1 + (output?.repair ?? 0);
   const opening = estimateTokens(openingMessages(config), output?.schema);
   const said = ((requests * (requests - 1)) / 2) * (max_tokens + REPAIR_TOKENS);
