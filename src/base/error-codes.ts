@@ -157,6 +157,13 @@ export const ERROR_CODES = Object.freeze({
     'Check the URL and that `relay serve` runs there.',
     true,
   ),
+  BROKER_UNAVAILABLE: entry(
+    503,
+    6,
+    'The broker cannot be reached, or does not answer.',
+    'Check the URL and that it runs. Nothing is lost meanwhile: workers claim from the store.',
+    true,
+  ),
   STORE_UNAVAILABLE: entry(
     503,
     6,

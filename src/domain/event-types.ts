@@ -31,6 +31,9 @@ export const EVENT_TYPES = Object.freeze([
   'task.checkpointed',
   'task.replayed',
   'context_snapshot.appended',
+  // Members of a family that a store holds; the others are the logger's.
+  'outbox.dead_lettered',
+  'outbox.replayed',
 ] as const);
 
 /** The families whose members SPEC S12.1 leaves to their rooms (`worker.*`, `outbox.*`). */

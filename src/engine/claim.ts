@@ -6,6 +6,7 @@ import { newLeaseId } from './lease-id.ts';
 import { judge, limitsOfAll } from './limit-admission.ts';
 import type { Cause } from './task-events.ts';
 import { isHeldBack, readLimits } from './task-limits.ts';
+import type { TaskMessage } from './task-message.ts';
 import type { Work } from './work.ts';
 
 /** What a worker wants. */
@@ -22,6 +23,8 @@ export interface ClaimRequest {
   readonly run_key: number | null;
   /** Whether to look into the queue, or take only what this very transaction makes claimable. */
   readonly probes: boolean;
+  /** Only these tasks, each for this attempt and no other: what a broker has delivered. */
+  readonly messages?: readonly TaskMessage[] | undefined;
 }
 
 /** The longest attempt when a task does not say (SPEC S14.6). */
@@ -47,6 +50,7 @@ export async function claim(work: Work, request: ClaimRequest): Promise<TaskRow[
     const earlier = [...work.loadedTasks()].filter((task) => task.claim_id === request.claim_id);
     if (earlier.length > 0) return earlier;
   }
+  if (request.messages !== undefined) return claimTold(work, request, request.messages);
   const claimed: TaskRow[] = [];
   const cause: Cause = { event: 'task.claimed', data: { worker: request.worker } };
   const terms: Terms = { request, cause, shut: new Set(), claimed };
@@ -74,6 +78,32 @@ async function handOut(work: Work, candidates: readonly TaskRow[], terms: Terms)
     if (outcome === 'over budget') await stopForBudget(work, task);
   }
   return isAnyRefused;
+}
+
+/**
+ * Claims what messages are about. A message for attempt n starts attempt n or nothing: one that comes twice or too late, or for
+ * a task that this worker does not serve, finds no task to claim (SPEC S10.1).
+ */
+async function claimTold(
+  work: Work,
+  request: ClaimRequest,
+  messages: readonly TaskMessage[],
+): Promise<TaskRow[]> {
+  // Messages of one task may come together, an old and a new one.
+  const told = new Set(messages.map(({ task_run_id, attempt }) => `${task_run_id} ${attempt}`));
+  const ids = [...new Set(messages.map(({ task_run_id }) => task_run_id))];
+  const keys = ids.length === 0 ? [] : await work.tx.tasks.keysOf(ids);
+  const meant = (await work.tasks(keys.map(({ key }) => key))).filter(
+    (task) => told.has(`${task.id} ${task.attempt + 1}`) && task.in_queue === 1 && fits(task, request),
+  );
+  for (const task of meant) work.heard(task);
+  const cause: Cause = { event: 'task.claimed', data: { worker: request.worker } };
+  const terms: Terms = { request, cause, shut: new Set(), claimed: [] };
+  // What limits hold back has no message; whoever has room left takes it along.
+  const held = work.book.hasHeld ? await findHeld(work, request, request.limit) : [];
+  await handOut(work, [...meant, ...held], terms);
+  await advance(work);
+  return terms.claimed;
 }
 
 /** Rows of the queue table, rows that this very transaction made claimable, and rows whose limit has room, in one order. */
@@ -186,4 +216,5 @@ function lease(work: Work, task: TaskRow, { request, cause }: Terms): void {
   task.progress = null;
   task.message = null;
   work.runOf(task).n_leased += 1;
+  work.aftermath.hasClaimed = true;
 }

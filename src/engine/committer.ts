@@ -64,6 +64,7 @@ export class Committer {
   readonly #ticks: Tick[] = [];
   readonly #submits: Submit[] = [];
   readonly #actions: Act[] = [];
+  readonly #hasBroker: boolean;
   #isBusy = false;
 
   constructor(options: {
@@ -73,7 +74,9 @@ export class Committer {
     afterCommit: (aftermath: Aftermath) => void;
     plans: Plans;
     book: LimitBook;
+    hasBroker: boolean;
   }) {
+    this.#hasBroker = options.hasBroker;
     this.#plans = options.plans;
     this.#book = options.book;
     this.#store = options.store;
@@ -182,7 +185,7 @@ export class Committer {
     if (settlements.length === 0) return [];
     try {
       const answer = await this.#store.write(async (tx) => {
-        const work = new Work(tx, this.#clock.now(), this.#book);
+        const work = this.#newWork(tx, this.#clock.now());
         const results = await settle(work, settlements, this.#chances);
         await advance(work);
         await work.flush();
@@ -208,7 +211,7 @@ export class Committer {
     await this.#book.ensure(tx);
     const done: (() => void)[] = [];
     for (const { request, resolve, reject } of actions) {
-      const work = new Work(tx, now, this.#book);
+      const work = this.#newWork(tx, now);
       try {
         const answer = await request(work);
         await work.flush();
@@ -222,11 +225,15 @@ export class Committer {
         done.push(() => reject(error));
       }
     }
-    if (submits.length > 0) done.push(await this.#applySubmits(new Work(tx, now, this.#book), submits));
-    if (ticks.length > 0) done.push(await this.#applyTicks(new Work(tx, now, this.#book), ticks));
+    if (submits.length > 0) done.push(await this.#applySubmits(this.#newWork(tx, now), submits));
+    if (ticks.length > 0) done.push(await this.#applyTicks(this.#newWork(tx, now), ticks));
     return () => {
       for (const answer of done) answer();
     };
+  }
+
+  #newWork(tx: Tx, now: number): Work {
+    return new Work(tx, now, { book: this.#book, hasBroker: this.#hasBroker });
   }
 
   async #applySubmits(work: Work, submits: readonly Submit[]): Promise<() => void> {

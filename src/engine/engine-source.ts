@@ -20,6 +20,7 @@ import { prepareAtOnce, prepareSettlement } from './prepare.ts';
 import { extend } from './reap.ts';
 import { renderLeases } from './rendering.ts';
 import type { PreparedSettlement } from './settle.ts';
+import type { TaskMessage } from './task-message.ts';
 import { fitsWorker, type WorkerFit } from './worker-fit.ts';
 
 /** What a worker can do and how it wants to be treated. */
@@ -41,6 +42,8 @@ export interface NextRequest {
   readonly claim_id?: string | null;
   /** RUNNING at once (default), or LEASED until the worker says so. */
   readonly start?: boolean;
+  /** What a broker has delivered: these tasks and no others. */
+  readonly messages?: readonly TaskMessage[];
 }
 
 /** How long an idle worker waits before it looks again without having been woken. */
@@ -145,10 +148,17 @@ export class EngineSource implements WorkSource {
     return readNewTasks(tasks, { known: known.map((task) => task.task_id), handlers });
   }
 
-  /** The queues that this worker can serve. They are few; a new one shows after a moment. */
   async #claimRequest(request: NextRequest, mark: number): Promise<ClaimRequest> {
-    const { limit, claim_id = null, start = true } = request;
-    const { worker, handlers, lease_ms, run_key, fit = {} } = this.#options;
+    const { limit, claim_id = null, start = true, messages } = request;
+    const { worker, lease_ms, run_key } = this.#options;
+    const queues = await this.queues();
+    const probes = messages === undefined && (request.settlements.length === 0 || !this.#isDry(mark));
+    return { worker, limit, queues, lease_ms, start, claim_id, run_key, probes, messages };
+  }
+
+  /** The queues that this worker can serve. They are few; a new one shows after a moment. */
+  async queues(): Promise<readonly number[]> {
+    const { handlers, fit = {} } = this.#options;
     if (this.#queuesMark !== this.#context.queues.mark()) {
       this.#queuesMark = this.#context.queues.mark();
       this.#dry.mark = -1;
@@ -157,9 +167,7 @@ export class EngineSource implements WorkSource {
     const fitting = this.#queues.filter(
       (queue) => handlers.includes(queue.handler) && fitsWorker(queue.worker, fit),
     );
-    const queues = fitting.map((queue) => queue.key);
-    const probes = request.settlements.length === 0 || !this.#isDry(mark);
-    return { worker, limit, queues, lease_ms, start, claim_id, run_key, probes };
+    return fitting.map((queue) => queue.key);
   }
 
   /**

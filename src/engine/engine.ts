@@ -10,16 +10,19 @@ import { MAP_ITEMS_MAX } from '../base/limits.ts';
 import type { Logger } from '../base/logger.ts';
 import { type Service, startAll, stopAll } from '../base/service.ts';
 import type { TraceContext } from '../base/trace.ts';
+import type { Broker } from '../brokers/broker.ts';
 import type { HandlerCatalog } from '../definition/handler-spec.ts';
 import type { Task, Workflow } from '../definition/workflow.ts';
 import type { LimitDefinition } from '../domain/limits.ts';
 import type { Random } from '../domain/retry.ts';
 import type { BlobStore } from '../stores/blob-store.ts';
-import type { RunRow, TaskRow } from '../stores/rows.ts';
+import type { RunRow, TaskRow, WorkerRow } from '../stores/rows.ts';
 import type { Store, Tx } from '../stores/store.ts';
 import { answer, type Decision, openQuestion } from './answer.ts';
+import { BrokerSource } from './broker-source.ts';
 import { Committer } from './committer.ts';
 import { appendContext, type NewContext } from './context-snapshot.ts';
+import { replayDeadLetters } from './dead-letters.ts';
 import type { EngineContext } from './engine-context.ts';
 import { createLoops, type EngineLoops } from './engine-loops.ts';
 import { EngineSource, type SourceOptions } from './engine-source.ts';
@@ -28,6 +31,7 @@ import { doOnce, isDone } from './idempotency.ts';
 import { checkInputs } from './inputs.ts';
 import { LimitBook } from './limit-book.ts';
 import { cancelOneTask, cancelRun, closeRun, pauseRun, resumeRun } from './operate.ts';
+import { newHome, topicOf } from './outbox-topics.ts';
 import { Plans } from './plans.ts';
 import { freeDeadWorkers, processIdentity } from './presence.ts';
 import { type PruneFilter, prune } from './prune.ts';
@@ -67,6 +71,11 @@ export interface EngineOptions {
   readonly retentionMs?: number | undefined;
   /** Named limits, for every process of the store: the last one that was started has the last word on each. */
   readonly limits?: Readonly<Record<string, LimitDefinition>> | undefined;
+  /**
+   * Set where a broker tells workers of tasks: every entry into the queue writes a message, and this hears of commits that did, or
+   * that made room for more by claiming.
+   */
+  readonly onMessages?: ((news: 'queued' | 'claimed') => void) | undefined;
 }
 
 /** What a run is started with. */
@@ -94,6 +103,14 @@ export interface Idempotency {
   readonly key?: string | undefined;
 }
 
+/** How a worker listens to a broker. */
+export interface BrokerWork {
+  readonly broker: Broker;
+  /** Tasks at work at once, at most; what is sent ahead depends on it. */
+  readonly concurrency: number;
+  readonly onBrokerAway?: ((message: string) => void) | undefined;
+}
+
 /** Runs workflows on a store. */
 export class Engine implements Service {
   readonly name = 'engine';
@@ -111,12 +128,15 @@ export class Engine implements Service {
   #areLimitsSaved = false;
   #limitsLookAt = 0;
   readonly #loops: EngineLoops;
+  readonly #onMessages: NonNullable<EngineOptions['onMessages']>;
   #changeMark = -1;
 
   constructor(options: EngineOptions) {
     const { store, blobs, clock, random, logger, handlers } = options;
     this.#leaseMs = options.leaseMs ?? LEASE_MS;
     this.#limits = options.limits ?? {};
+    this.#onMessages = options.onMessages ?? (() => {});
+    const hasBroker = options.onMessages !== undefined;
     const used = new Map<string, string>();
     const secret = (name: string): string | undefined => {
       const value = options.secret(name);
@@ -139,7 +159,7 @@ export class Engine implements Service {
       handlers,
       plans,
       scopes: new Scopes({ blobs, secret, env: options.env }),
-      committer: new Committer({ store, clock, random, plans, book, afterCommit }),
+      committer: new Committer({ store, clock, random, plans, book, afterCommit, hasBroker }),
       book,
       itemsMax: options.itemsMax ?? MAP_ITEMS_MAX,
       itemsChunk: options.itemsChunk ?? ITEMS_CHUNK,
@@ -205,26 +225,61 @@ export class Engine implements Service {
   async source(
     options: Partial<SourceOptions> & Pick<SourceOptions, 'handlers'>,
   ): Promise<{ readonly id: string; readonly source: EngineSource }> {
+    const { row, source } = await this.#newSource(options, { handlers: options.handlers });
+    return { id: row.id, source };
+  }
+
+  /** The same for a worker that listens to a broker. */
+  async brokerSource(
+    options: Partial<SourceOptions> & Pick<SourceOptions, 'handlers'>,
+    { broker, concurrency, onBrokerAway }: BrokerWork,
+  ): Promise<{ readonly id: string; readonly source: BrokerSource }> {
+    const { handlers } = options;
+    const { row, source } = await this.#newSource(options, { handlers, broker_concurrency: concurrency });
+    const { clock, logger, queues, committer } = this.context;
+    const home = await committer.commit((work) => work.tx.outbox.home(newHome()));
+    return {
+      id: row.id,
+      source: new BrokerSource({
+        source,
+        consumer: broker.consumer({ name: row.id, prefetch: concurrency }),
+        topicsOf: (keys) => keys.map((key) => topicOf(home, key)),
+        queues,
+        hasHeld: () => this.context.book.hasHeld,
+        clock,
+        onAway: (message) => {
+          logger.warn('broker.away', { broker: broker.description, message });
+          onBrokerAway?.(message);
+        },
+        logger,
+        touch: () => committer.commit((work) => work.tx.workers.save({ ...row, seen_at: work.now })),
+      }),
+    };
+  }
+
+  async #newSource(
+    options: Partial<SourceOptions> & Pick<SourceOptions, 'handlers'>,
+    info: object,
+  ): Promise<{ readonly row: WorkerRow; readonly source: EngineSource }> {
     const id = options.worker ?? `local-${randomUUID()}`;
     const now = this.context.clock.now();
-    const row = {
+    const row: WorkerRow = {
       id,
       boot_id: randomUUID(),
       ...processIdentity(),
       status: 'ACTIVE',
+      info: JSON.stringify(info),
       started_at: now,
       seen_at: now,
-    } as const;
-    await this.context.committer.commit((work) =>
-      work.tx.workers.save({ ...row, info: JSON.stringify({ handlers: options.handlers }) }),
-    );
+    };
+    await this.context.committer.commit((work) => work.tx.workers.save(row));
     const source = new EngineSource(this.context, {
       lease_ms: this.#leaseMs,
       run_key: null,
       ...options,
       worker: id,
     });
-    return { id, source };
+    return { row, source };
   }
 
   /** The worker has ended in good order. */
@@ -383,6 +438,11 @@ export class Engine implements Service {
     return this.#onRun(run_id, (work, run) => appendContext(work, run, snapshot), once);
   }
 
+  /** Sends dead letters again, as far as their tasks still wait; returns how many. */
+  replayDeadLetters(keys: readonly number[], by: string): Promise<number> {
+    return this.context.committer.commit((work) => replayDeadLetters(work, keys, by));
+  }
+
   /** Removes terminal runs that ended before a time; returns their ids. Blobs go a day after the last run that refers to them. */
   prune(filter: PruneFilter): Promise<readonly string[]> {
     return prune(this.context, filter);
@@ -445,6 +505,8 @@ export class Engine implements Service {
 
   #afterCommit(aftermath: Aftermath): void {
     if (aftermath.hasQueued || (aftermath.hasRoom && this.context.book.hasHeld)) this.context.queued.notify();
+    if (aftermath.hasQueued || aftermath.hasClaimed)
+      this.#onMessages(aftermath.hasQueued ? 'queued' : 'claimed');
     if (aftermath.hasUndecided || aftermath.hasFinishing || aftermath.hasCursors)
       this.#loops.followUps.wake();
     if (aftermath.hasTimers) this.#loops.timers.wake();

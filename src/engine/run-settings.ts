@@ -44,7 +44,7 @@ export function settingsOf(workflow: Workflow): RunSettings {
 }
 
 /** The place in a trace that the run's tasks go on from (SPEC S12.5). */
-export function runTrace(run: RunRow): TraceContext {
+export function runTrace(run: Pick<RunRow, 'id' | 'settings'>): TraceContext {
   return runSettings(run).trace ?? traceOfRun(run.id);
 }
 
@@ -63,7 +63,7 @@ const PARSED_MAX = 1_000;
 const parsed = new Map<string, RunSettings>();
 
 /** The settings of a run row, parsed once per text. */
-export function runSettings({ settings: text }: RunRow): RunSettings {
+export function runSettings({ settings: text }: Pick<RunRow, 'settings'>): RunSettings {
   let settings = parsed.get(text);
   if (settings === undefined) {
     if (parsed.size >= PARSED_MAX) parsed.clear();

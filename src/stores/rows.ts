@@ -301,3 +301,79 @@ export interface RunLogRow {
   readonly stream: string;
   readonly text: string;
 }
+
+/** What a broker is to be told: attempt `attempt` of a task can be claimed, from `available_at` on. */
+export interface OutboxRow {
+  readonly task_key: number;
+  readonly run_key: number;
+  readonly queue_key: number;
+  /** Higher priority is a lower rank. */
+  readonly rank: number;
+  readonly attempt: number;
+  /** 0 until `available_at`. */
+  readonly due: Flag;
+  readonly available_at: number;
+  readonly created_at: number;
+}
+
+/** A message that a daemon has in hand. */
+export interface TakenMessage {
+  readonly task_key: number;
+  readonly run_key: number;
+  readonly queue_key: number;
+  readonly rank: number;
+  readonly attempt: number;
+  /** How often the broker has refused it. */
+  readonly retries: number;
+  readonly task_run_id: string;
+  readonly run_id: string;
+  /** JSON; the trace of the run is in it. */
+  readonly run_settings: string;
+}
+
+/** A message as operators see it. */
+export interface OutboxListRow {
+  readonly key: number;
+  readonly task_run_id: string;
+  readonly run_id: string;
+  readonly task_id: string;
+  readonly attempt: number;
+  readonly due: Flag;
+  readonly available_at: number;
+  readonly created_at: number;
+  readonly retries: number;
+  readonly last_error: string | null;
+  readonly owner: string | null;
+  readonly claimed_until: number | null;
+}
+
+/** A message that the broker has refused too often. */
+export interface DeadLetterRow {
+  readonly key: number;
+  readonly task_key: number;
+  readonly run_key: number;
+  readonly task_run_id: string;
+  readonly run_id: string;
+  readonly task_id: string;
+  readonly attempt: number;
+  readonly retries: number;
+  readonly last_error: string | null;
+  readonly created_at: number;
+  readonly died_at: number;
+}
+
+/** How much there is to send, for gauges. */
+export interface OutboxStatsRow {
+  /** Messages that could be sent now. */
+  readonly depth: number;
+  readonly oldest_at: number | null;
+  /** Not due yet: retries of tasks, and messages that the broker did not take. */
+  readonly delayed: number;
+  /** In the hands of a daemon. */
+  readonly in_flight: number;
+  /** Sent, and their tasks not claimed yet. */
+  readonly outstanding: number;
+  readonly dead: number;
+  /** Written by a later version; left alone. */
+  readonly unknown: number;
+}

@@ -9,15 +9,20 @@ import type {
   AttemptRow,
   ContextRow,
   CursorRow,
+  DeadLetterRow,
   EventRow,
   GrantRow,
   HeldRow,
   IdempotencyRow,
   LimitRow,
   LimitUseRow,
+  OutboxListRow,
+  OutboxRow,
+  OutboxStatsRow,
   RunLogRow,
   RunRow,
   StatsRow,
+  TakenMessage,
   TaskRow,
   TimerRow,
   TokenRow,
@@ -72,6 +77,31 @@ interface EventFilter {
 /** Where a map is found. */
 type MapPlace = Pick<TaskRow, 'key' | 'run_key'>;
 
+/** What became of messages that a daemon had in hand; those that are no longer its own are passed over. */
+export interface OutboxOutcome {
+  readonly owner: string;
+  readonly now: number;
+  /** Sent: the row goes, a mark stays until the task is claimed. */
+  readonly sent: readonly number[];
+  /** To be tried later. */
+  readonly deferred: readonly {
+    readonly task_key: number;
+    readonly available_at: number;
+    readonly retries: number;
+    readonly last_error: string;
+  }[];
+  /** Refused too often. */
+  readonly dead: readonly {
+    readonly task_key: number;
+    readonly retries: number;
+    readonly last_error: string;
+  }[];
+  /** Not tried; anybody may take them. */
+  readonly released: readonly number[];
+  /** Still in hand, until the time. */
+  readonly renewed: { readonly keys: readonly number[]; readonly until: number };
+}
+
 /** Operations inside one transaction. Reads see the transaction's own writes. */
 export interface Tx {
   readonly workflows: {
@@ -97,6 +127,8 @@ export interface Tx {
   readonly tasks: {
     byKeys(keys: readonly number[]): Promise<TaskRow[]>;
     byId(id: string): Promise<TaskRow | null>;
+    /** Keys by public id; ids that do not exist are left out. */
+    keysOf(ids: readonly string[]): Promise<{ id: string; key: number }[]>;
     /** Tasks by name; of a map its own row, without its items. */
     byTaskIds(run_key: number, task_ids: readonly string[]): Promise<TaskRow[]>;
     ofRun(run_key: number, page: { after: number; limit: number }): Promise<TaskRow[]>;
@@ -245,6 +277,40 @@ export interface Tx {
     revoke(id: string, at: number): Promise<void>;
     touch(id: string, at: number): Promise<void>;
   };
+  readonly outbox: {
+    /** The name of this store on a broker; `draft` becomes it if there is none yet. */
+    home(draft: string): Promise<string>;
+    /** A message takes the place of an older one of its task. */
+    add(rows: readonly OutboxRow[]): Promise<void>;
+    remove(task_keys: readonly number[]): Promise<void>;
+    /** Whether something is due, and when the next delayed message will be. */
+    peek(): Promise<{ due: number; next_at: number | null }>;
+    /** Makes delayed messages due whose time has come. */
+    wake(now: number, limit: number): Promise<void>;
+    /**
+     * The first by rank, then age, that nobody has in hand; they are the owner's until the time. Together with those that were sent
+     * and are not claimed yet they are no more than `window`.
+     */
+    take(request: {
+      now: number;
+      owner: string;
+      until: number;
+      limit: number;
+      window: number;
+    }): Promise<TakenMessage[]>;
+    /** Records what became of messages; returns the keys that were still the owner's. */
+    settle(outcome: OutboxOutcome): Promise<number[]>;
+    /** Whether `tidy` would do something. */
+    isUntidy(now: number): Promise<boolean>;
+    /** Drops messages of tasks that have moved on, and adds those that processes without a broker did not write. */
+    tidy(now: number, limit: number): Promise<void>;
+    stats(now: number): Promise<OutboxStatsRow>;
+    list(page: { after: number; limit: number }): Promise<OutboxListRow[]>;
+    deadLetters(page: { after: number; limit: number }): Promise<DeadLetterRow[]>;
+    /** Takes dead letters off the list and sends those again that their tasks still wait for; returns the keys of these tasks. */
+    replay(keys: readonly number[], now: number): Promise<number[]>;
+    purge(keys: readonly number[]): Promise<void>;
+  };
   readonly stats: {
     handOut(now: number): Promise<StatsRow>;
     /** Runs by status. */
@@ -266,6 +332,12 @@ export interface Store {
   read<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** Changes whenever some process has committed; a cheap way to notice others. */
   changeMark(): Promise<number>;
+  /** Tells other processes that there are messages to send. Best effort: they also look by themselves. */
+  announce(): void;
+  /** Calls back when another process has announced something; returns how to stop. */
+  listen(onAnnounced: () => void): () => Promise<void>;
+  /** Another way into the same store, for a loop that is not to wait for the others; it may be this one. */
+  sibling(): Store;
   /** Copies a live store to a file. */
   backup(path: string): Promise<void>;
   close(): Promise<void>;

@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject } from 'vitest';
 import { PostgresStore } from '../../src/stores/postgres/postgres-store.ts';
+import { openDriver } from '../../src/stores/sqlite/driver.ts';
 import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import type { Store } from '../../src/stores/store.ts';
-import { createDatabase, emptyDatabase, type PostgresPlace } from '../support/postgres.ts';
+import { createDatabase, emptyDatabase, execute, type PostgresPlace } from '../support/postgres.ts';
 
 /** An empty, migrated store with a folder beside it for blobs. */
 export interface OpenedStore {
@@ -16,6 +17,8 @@ export interface OpenedStore {
   reopen(): Promise<Store>;
   /** The same store once more, as another process opens it. */
   another?(): Promise<Store>;
+  /** Changes rows as another program would. */
+  execute?(sql: string): Promise<void>;
   /** Closes it and removes all traces. */
   close(): Promise<void>;
 }
@@ -50,6 +53,11 @@ const sqlite: StoreKind = {
         const store = new SqliteStore({ path });
         others.push(store);
         return store;
+      },
+      execute: async (sql) => {
+        const driver = openDriver(path);
+        driver.exec(sql);
+        driver.close();
       },
       close: async () => {
         for (const store of [current, ...others]) await store.close();
@@ -87,6 +95,7 @@ function postgresOf(place: PostgresPlace): StoreKind {
           others.push(store);
           return store;
         },
+        execute: (sql) => execute(url, sql),
         close: async () => {
           for (const store of [current, ...others]) await store.close();
           await emptyDatabase(url);

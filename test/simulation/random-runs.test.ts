@@ -7,7 +7,7 @@ import { RelayError } from '../../src/base/errors.ts';
 import type { Lease, Settlement } from '../../src/worker/work-source.ts';
 import { STORES } from '../conformance/stores.ts';
 import { CRASHED, Harness, HOPELESS } from '../support/harness.ts';
-import { brokenPromises } from '../support/invariants.ts';
+import { brokenMessages, brokenPromises } from '../support/invariants.ts';
 import { brokenLimits } from '../support/limit-invariants.ts';
 
 const SEED = Number(process.env.RELAY_SEED ?? 20_260_101);
@@ -103,20 +103,21 @@ const stepArbitrary = fc.record({ kind: fc.constantFrom(...KINDS), pick: fc.nat(
 type Step = typeof stepArbitrary extends fc.Arbitrary<infer T> ? T : never;
 
 describe.each(STORES)('random runs on $name', (kind) => {
-  let harness: Harness;
+  /** Every other run has a broker, so that its messages are written. */
+  let harnesses: readonly [Harness, Harness];
   beforeAll(async () => {
     const limits = {
       one: { concurrency: 1 },
       two: { concurrency: 2, rate: '3/20s' },
       models: { tokens_per_minute: 300, models: ['offline/*'] },
     };
-    harness = await Harness.on(kind, {
-      limits,
-      parent: existsSync('/dev/shm') ? '/dev/shm' : tmpdir(),
-      itemsChunk: ITEMS_CHUNK,
-    });
+    const parent = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+    const options = { limits, parent, itemsChunk: ITEMS_CHUNK };
+    harnesses = [await Harness.on(kind, options), await Harness.on(kind, { ...options, hasBroker: true })];
   });
-  afterAll(() => harness.close());
+  afterAll(async () => {
+    for (const harness of harnesses) await harness.close();
+  });
 
   it(`every step keeps every promise and every run ends (seed ${SEED})`, async () => {
     process.stdout.write(
@@ -127,8 +128,10 @@ describe.each(STORES)('random runs on $name', (kind) => {
         workflowArbitrary,
         fc.array(stepArbitrary, { minLength: 10, maxLength: 60 }),
         async (random, steps) => {
+          const [first, second] = harnesses;
+          const harness = steps.length % 2 === 0 ? first : second;
           const run_id = await harness.start(toTasks(random), toRest(random));
-          const play = new Play(harness, run_id);
+          const play = new Play(harness, { run_id, hasBroker: harness === second });
           await play.check('start');
           for (const step of steps) {
             await play.take(step);
@@ -146,16 +149,19 @@ describe.each(STORES)('random runs on $name', (kind) => {
 class Play {
   readonly #harness: Harness;
   readonly #run_id: string;
+  readonly #hasBroker: boolean;
   #held: Lease[] = [];
   readonly #said: Settlement[] = [];
 
-  constructor(harness: Harness, run_id: string) {
+  constructor(harness: Harness, { run_id, hasBroker }: { run_id: string; hasBroker: boolean }) {
     this.#harness = harness;
     this.#run_id = run_id;
+    this.#hasBroker = hasBroker;
   }
 
   async check(after: string): Promise<void> {
     const broken = await brokenPromises(this.#harness.store, this.#run_id);
+    if (this.#hasBroker) broken.push(...(await brokenMessages(this.#harness.store, this.#run_id)));
     expect(broken, `after ${after}`).toEqual([]);
     const { store, clock } = this.#harness;
     expect(await brokenLimits(store, clock.now()), `after ${after}`).toEqual([]);

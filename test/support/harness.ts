@@ -43,6 +43,8 @@ export interface HarnessOptions {
   readonly itemsMax?: number;
   readonly limits?: Readonly<Record<string, LimitDefinition>>;
   readonly log?: (line: string) => void;
+  /** A broker is configured: messages are written. */
+  readonly hasBroker?: boolean;
 }
 
 export class Harness {
@@ -309,6 +311,7 @@ export class Harness {
       itemsChunk: this.#options.itemsChunk,
       itemsMax: this.#options.itemsMax,
       limits: this.#options.limits,
+      onMessages: this.#options.hasBroker === true ? () => {} : undefined,
     });
   }
 

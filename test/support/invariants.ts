@@ -63,6 +63,26 @@ export async function brokenPromises(store: Store, run_id: string): Promise<stri
   });
 }
 
+/** With a broker to which nothing is sent: a message for every QUEUED task that a worker is to do, and for no other (I9). */
+export async function brokenMessages(store: Store, run_id: string): Promise<string[]> {
+  return store.read(async (tx) => {
+    const run = await tx.runs.byId(run_id);
+    const tasks = run === null ? [] : await tx.tasks.ofRun(run.key, { after: 0, limit: EVERYTHING });
+    const messages = (await tx.outbox.list({ after: 0, limit: EVERYTHING })).filter(
+      (message) => message.run_id === run_id,
+    );
+    return tasks.flatMap((task) => {
+      const message = messages.find(({ task_run_id }) => task_run_id === task.id);
+      if (task.status !== 'QUEUED')
+        return message === undefined ? [] : [`I9 ${show(task)} is told of and not QUEUED`];
+      // A wait is QUEUED until its time and needs no worker.
+      if (message === undefined) return task.in_queue === 0 ? [] : [`I9 ${show(task)} is not told of`];
+      const isRight = message.attempt === task.attempt + 1;
+      return isRight ? [] : [`I9 ${show(task)} is told of for attempt ${message.attempt}`];
+    });
+  });
+}
+
 async function paint(tx: Tx, run: RunRow): Promise<Picture> {
   const tasks = await tx.tasks.ofRun(run.key, { after: 0, limit: EVERYTHING });
   const byKey = new Map(tasks.map((task) => [task.key, task]));

@@ -16,9 +16,13 @@ export function groupMembers(group: number): readonly number[] {
 }
 
 /** Resolves when the condition holds. For things outside this process, which no signal announces. */
-export async function eventually(condition: () => boolean, withinMs = 10_000): Promise<void> {
-  for (let left = withinMs; left > 0; left -= POLL_MS) {
-    if (condition()) return;
+export async function eventually(
+  condition: () => boolean | Promise<boolean>,
+  withinMs = 10_000,
+): Promise<void> {
+  const end = performance.now() + withinMs;
+  while (performance.now() < end) {
+    if (await condition()) return;
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   throw new TypeError(`did not come true within ${withinMs} ms: ${condition}`);

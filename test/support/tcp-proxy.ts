@@ -13,6 +13,8 @@ export interface TcpProxy {
   freeze(): void;
   /** Lets new connections through again; those that were frozen stay so. */
   thaw(): void;
+  /** The same, but the connection stays open and silent: as if one side hung. */
+  holdAt(word: string, when: Cut): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -21,10 +23,11 @@ export async function startProxy(target: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let isFrozen = false;
   const swallowed = new Set<Socket>();
-  let plan: { word: string; when: Cut; done: () => void } | null = null;
+  let plan: { word: string; when: Cut; isCut: boolean; done: () => void } | null = null;
   const server = createServer((client) => {
     const upstream = connect(target, '127.0.0.1');
     let isMuted = false;
+    let isHeld = false;
     for (const socket of [client, upstream]) {
       sockets.add(socket);
       socket.on('error', () => {});
@@ -37,20 +40,22 @@ export async function startProxy(target: number): Promise<TcpProxy> {
     if (isFrozen) swallowed.add(client);
     client.on('data', (data) => {
       if (swallowed.has(client)) return;
-      const { word, when, done } = plan ?? {};
+      const { word, when, isCut, done } = plan ?? {};
+      if (isHeld) return;
       if (word !== undefined && data.includes(word)) {
         plan = null;
+        isHeld = isCut === false;
         if (when === 'before') {
-          client.destroy();
-          upstream.destroy();
+          if (isCut === true) client.destroy();
+          if (isCut === true) upstream.destroy();
           done?.();
           return;
         }
         isMuted = true;
         // The answer to the whole batch comes in one piece once the server is done with it.
         upstream.once('data', () => {
-          client.destroy();
-          upstream.destroy();
+          if (isCut === true) client.destroy();
+          if (isCut === true) upstream.destroy();
           done?.();
         });
       }
@@ -66,7 +71,11 @@ export async function startProxy(target: number): Promise<TcpProxy> {
     port: typeof address === 'object' && address !== null ? address.port : 0,
     cutAt: (word, when) =>
       new Promise((resolve) => {
-        plan = { word, when, done: resolve };
+        plan = { word, when, isCut: true, done: resolve };
+      }),
+    holdAt: (word, when) =>
+      new Promise((resolve) => {
+        plan = { word, when, isCut: false, done: resolve };
       }),
     freeze: () => {
       isFrozen = true;

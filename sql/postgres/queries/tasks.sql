@@ -18,6 +18,11 @@ cross join lateral (select :task_row: from task_runs where key = u.key offset 0)
 -- name: tasks.by_id
 select :task_row: from task_runs where id = $1;
 
+-- name: tasks.keys_of
+select u.id, t.key
+from unnest($1::text[]) u (id)
+cross join lateral (select key from task_runs where id = u.id offset 0) t;
+
 -- name: tasks.by_task_ids
 -- Items have the name of their map; they are asked for with `tasks.items`.
 select :task_row:

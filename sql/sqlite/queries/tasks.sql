@@ -21,6 +21,9 @@ from (
   select * from task_runs where id = ?1
 );
 
+-- name: tasks.keys_of
+select id, key from task_runs where id in (select value from json_each(?1));
+
 -- name: tasks.by_task_ids
 -- Items have the name of their map; they are asked for with `tasks.items`.
 select json_group_array(:task_row:) as list

@@ -9,6 +9,7 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import { RelayError } from '../../base/errors.ts';
 import { readStatements } from '../statements.ts';
 import type { Store, Tx } from '../store.ts';
+import { Announcements } from './announcements.ts';
 import type { Command } from './batch.ts';
 import { Connections } from './connections.ts';
 import { DatabaseClock } from './database-clock.ts';
@@ -57,6 +58,8 @@ export class PostgresStore implements Store {
   readonly clock: DatabaseClock;
   readonly #connections: Connections;
   readonly #hygiene: QueueHygiene;
+  readonly #announcements: Announcements;
+  readonly #url: string;
   readonly #texts = readStatements('postgres');
   readonly #queues = new Map<string, number>();
   readonly #onStatement: (name: string) => void;
@@ -69,9 +72,11 @@ export class PostgresStore implements Store {
   constructor({ url, onStatement, clock, answerTimeoutMs }: PostgresOptions) {
     this.description = describe(url);
     this.clock = new DatabaseClock(clock ?? systemClock);
+    this.#url = url;
     this.#onStatement = onStatement ?? (() => {});
     this.#connections = new Connections(url, answerTimeoutMs);
     this.#hygiene = new QueueHygiene(this.#connections);
+    this.#announcements = new Announcements(this.#connections, { connectionString: url, keepAlive: true });
   }
 
   async migrate(): Promise<{ applied: readonly string[] }> {
@@ -112,6 +117,18 @@ export class PostgresStore implements Store {
     );
   }
 
+  announce(): void {
+    this.#announcements.announce();
+  }
+
+  listen(onAnnounced: () => void): () => Promise<void> {
+    return this.#announcements.listen(onAnnounced);
+  }
+
+  sibling(): Store {
+    return new PostgresStore({ url: this.#url });
+  }
+
   async backup(): Promise<void> {
     throw new RelayError('USAGE', `${this.description} is not a file that can be copied`, {
       hint: 'Use pg_dump, or the backups of your Postgres service.',
@@ -123,6 +140,7 @@ export class PostgresStore implements Store {
     this.#isClosed = true;
     await Promise.allSettled([this.#lastWrite, ...this.#reads]);
     await this.#hygiene.stop();
+    await this.#announcements.stop();
     await this.#connections.close();
   }
 

@@ -8,7 +8,7 @@ const ROWS_MIN = 5_000;
 const PAUSE_MS = 1_000;
 /** A table that another process vacuums at the moment is left to it. */
 const VACUUM =
-  'vacuum (truncate off, skip_locked) claimable, leases, timers, task_marks, held_tasks, limit_grants';
+  'vacuum (truncate off, skip_locked) claimable, leases, timers, task_marks, held_tasks, limit_grants, outbox, outbox_marks';
 
 /** Counts removed rows and vacuums when there are enough. */
 export class QueueHygiene {

@@ -13,6 +13,8 @@ const PARTS = [
   'artifacts',
   'edges',
   'marks',
+  'outbox',
+  'dead_letters',
   'tasks',
   'events',
   'contexts',

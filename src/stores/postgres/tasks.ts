@@ -11,6 +11,7 @@ export function tasks(access: Access): Tx['tasks'] {
   return {
     byKeys: (keys) => access.tasksByKeys(keys),
     byId: async (id) => (await access.tasksAnywhere('wait', 'tasks.by_id', id))[0] ?? null,
+    keysOf: (ids) => transaction.rows<{ id: string; key: number }>('tasks.keys_of', ids),
     byTaskIds: (run_key, ids) => access.tasksOfRun(run_key, 'tasks.by_task_ids', run_key, ids),
     ofRun: (run_key, { after, limit }) => access.tasksOfRun(run_key, 'tasks.of_run', run_key, after, limit),
     nodesOf: (run_key, { after, limit }) =>

@@ -22,7 +22,7 @@ export interface TransactionOptions {
 const BEGIN_WRITE = 'begin isolation level read committed read write';
 const BEGIN_READ = 'begin isolation level repeatable read read only';
 
-const QUEUE_REMOVAL = /^(claimable|held|leases|timers|marks)\.remove$/;
+const QUEUE_REMOVAL = /^(claimable|held|leases|timers|marks|outbox)\.remove$/;
 
 /** The statements of a transaction on their way. */
 export class Transaction {

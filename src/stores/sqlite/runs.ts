@@ -33,7 +33,18 @@ export function runs(access: Access): Tx['runs'] {
     remove: async (keys) => {
       const gone = JSON.stringify(keys);
       const blobs = access.rows<{ blob_ref: string }>('runs.blobs', gone).map((row) => row.blob_ref);
-      const parts = ['logs', 'attempts', 'artifacts', 'edges', 'tasks', 'events', 'contexts', 'idempotency'];
+      const parts = [
+        'logs',
+        'attempts',
+        'artifacts',
+        'edges',
+        'outbox',
+        'dead_letters',
+        'tasks',
+        'events',
+        'contexts',
+        'idempotency',
+      ];
       for (const part of parts) access.run(`runs.remove_${part}`, gone);
       access.run('runs.remove', gone);
       access.forget();

@@ -20,6 +20,9 @@ const BUSY_BLOCK_MS = 100;
 /** How long a transaction waits for other processes altogether. */
 const BUSY_WAIT_MS = 60_000;
 
+/** How often a listener looks for commits of other processes. */
+const LISTEN_MS = 25;
+
 /** What a store is opened with. */
 export interface SqliteOptions {
   readonly path: string;
@@ -80,6 +83,24 @@ export class SqliteStore implements Store {
 
   async changeMark(): Promise<number> {
     return this.#dataVersion();
+  }
+
+  /** Other processes see every commit by themselves. */
+  announce(): void {}
+
+  listen(onAnnounced: () => void): () => Promise<void> {
+    let seen = this.#dataVersion();
+    const timer = setInterval(() => {
+      if (this.#isClosed || this.#dataVersion() === seen) return;
+      seen = this.#dataVersion();
+      onAnnounced();
+    }, LISTEN_MS).unref();
+    return async () => clearInterval(timer);
+  }
+
+  /** There is one writer to a file; a second would only wait for the first. */
+  sibling(): Store {
+    return this;
   }
 
   async backup(path: string): Promise<void> {

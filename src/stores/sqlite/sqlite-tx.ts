@@ -3,6 +3,7 @@ import type { Tx } from '../store.ts';
 import { Access, type Statements } from './access.ts';
 import { claimable, cursors, queues, timers } from './hand-out.ts';
 import { held, limits } from './limits.ts';
+import { outbox } from './outbox.ts';
 import { contexts, events, idempotency, stats, tokens, workers, workflows } from './records.ts';
 import { artifacts, attempts, logs } from './results.ts';
 import { runs } from './runs.ts';
@@ -29,6 +30,7 @@ export function createTx(statements: Statements): Tx {
     idempotency: idempotency(access),
     workers: workers(access),
     tokens: tokens(access),
+    outbox: outbox(access),
     stats: stats(access),
   };
 }

@@ -24,6 +24,7 @@ export function tasks(access: Access): Tx['tasks'] {
   return {
     byKeys: async (keys) => access.byKeys(SHAPE, 'tasks.by_keys', keys),
     byId: async (id) => list('tasks.by_id', id)[0] ?? null,
+    keysOf: async (ids) => access.rows<{ id: string; key: number }>('tasks.keys_of', JSON.stringify(ids)),
     byTaskIds: async (run_key, ids) => list('tasks.by_task_ids', run_key, JSON.stringify(ids)),
     ofRun: async (run_key, { after, limit }) => list('tasks.of_run', run_key, after, limit),
     nodesOf: async (run_key, { after, limit }) => list('tasks.nodes_of', run_key, after, limit),
