@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import { Changes } from './changes.ts';
 import { adminRoutes, tokenRoutes } from './contract/admin.ts';
+import { outboxRoutes } from './contract/outbox.ts';
 import type { Route } from './contract/route.ts';
 import { approvalRoutes, deadLetterRoutes, runRoutes } from './contract/runs.ts';
 import { eventRoutes } from './contract/streams.ts';
@@ -65,6 +66,15 @@ export function clientOver(
       revoke: (id: string) => http.call(tokenRoutes.revoke, { params: { id } }),
     },
     limits: { list: () => http.call(adminRoutes.limits) },
+    outbox: {
+      list: (query: Paging = {}) => http.call(outboxRoutes.list, { query }),
+      stats: () => http.call(outboxRoutes.stats),
+      deadLetters: (query: Paging = {}) => http.call(outboxRoutes.deadLetters, { query }),
+      replay: (request: Loose<BodyOf<typeof outboxRoutes.replay>>) =>
+        http.call(outboxRoutes.replay, { body: writable(request) }),
+      purge: (request: Loose<BodyOf<typeof outboxRoutes.purge>>) =>
+        http.call(outboxRoutes.purge, { body: writable(request) }),
+    },
     stats: { get: () => http.call(adminRoutes.stats) },
   };
 }

@@ -3,6 +3,7 @@
 export { clientOver, createClient, type RelayClient } from './client.ts';
 export type { LimitView, NewTokenView, StatsView, TokenView } from './contract/admin.ts';
 export { type ErrorShape, errorShape, PAGE_MAX, type Page } from './contract/fields.ts';
+export type { DeadMessageView, OutboxMessageView, OutboxStatsView } from './contract/outbox.ts';
 export { type Immutable, type Route, SCOPES, type Scope, type Wire } from './contract/route.ts';
 export { allRoutes, ROUTES } from './contract/routes.ts';
 export type { ApprovalView, ContextView, GraphView, RunSummary, RunView } from './contract/runs.ts';

@@ -5,11 +5,14 @@ import type {
   AttemptView,
   Content,
   ContextView,
+  DeadMessageView,
   EventView,
   GraphView,
   LimitView,
   LogView,
   NewTokenView,
+  OutboxMessageView,
+  OutboxStatsView,
   Page,
   RunSummary,
   RunView,
@@ -28,10 +31,13 @@ export type {
   ArtifactView,
   AttemptView,
   ContextView,
+  DeadMessageView,
   EventView,
   GraphView,
   LimitView,
   LogView,
+  OutboxMessageView,
+  OutboxStatsView,
   Page,
   QuestionView,
   RunSummary,
@@ -186,6 +192,15 @@ export interface TasksApi {
   replay(task_run_id: string, options: Keyed & { readonly reset_attempts: boolean }): Promise<TaskView>;
 }
 
+interface DeadMessages {
+  readonly ids?: readonly string[] | undefined;
+  readonly dry_run: boolean;
+}
+interface DeadMessagesAnswer {
+  readonly ids: readonly string[];
+  readonly dry_run: boolean;
+}
+
 /** Everything a client can ask for. Errors are RelayErrors with the codes of the table. */
 export interface RelayApi {
   readonly workflows: {
@@ -218,5 +233,13 @@ export interface RelayApi {
     revoke(id: string): Promise<TokenView>;
   };
   readonly limits: { list(): Promise<Page<LimitView>> };
+  readonly outbox: {
+    list(page?: Paging): Promise<Page<OutboxMessageView>>;
+    stats(): Promise<OutboxStatsView>;
+    deadLetters(page?: Paging): Promise<Page<DeadMessageView>>;
+    /** Sends dead messages again; without ids the first 1,000. */
+    replay(request: DeadMessages): Promise<DeadMessagesAnswer>;
+    purge(request: DeadMessages): Promise<DeadMessagesAnswer>;
+  };
   readonly stats: { get(): Promise<StatsView> };
 }

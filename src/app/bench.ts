@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../base/clock.ts';
 import type { Task, Workflow } from '../definition/workflow.ts';
+import { RELAY_DEFAULTS, type RelaySettings } from '../domain/relay-settings.ts';
 import { isTerminal } from '../domain/states.ts';
 import { defineHandler, type Handler } from '../handlers/handler.ts';
 import { transform } from '../handlers/transform.ts';
@@ -21,6 +22,8 @@ export interface BenchOptions {
   readonly tasks: number;
   /** A store URL; by default a new file that is removed afterwards. */
   readonly store?: string | undefined;
+  /** A broker URL: tasks go through the outbox and the broker to the same worker. */
+  readonly broker?: string | undefined;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly concurrency?: number;
@@ -40,6 +43,8 @@ export interface BenchResult {
 
 const CONCURRENCY = 256;
 const WARM_TASKS = 4_000;
+/** Sends go out together, as they would where throughput matters. */
+const BROKER_SETTINGS: RelaySettings = { ...RELAY_DEFAULTS, batchSize: 500, publishConcurrency: 64 };
 
 /** Runs the workload once, from the first start to the last end, after a smaller one that warms everything up. */
 export async function measure(options: BenchOptions): Promise<BenchResult> {
@@ -49,6 +54,7 @@ export async function measure(options: BenchOptions): Promise<BenchResult> {
   const relay = await LocalRelay.open({
     data: folder,
     store: options.store,
+    broker: options.broker,
     cwd: options.cwd,
     env: options.env,
     log: 'warn',
@@ -60,6 +66,7 @@ export async function measure(options: BenchOptions): Promise<BenchResult> {
     const workflows = SHAPES[options.workload](options.tasks);
     const tasks = workflows.reduce((sum, workflow) => sum + Object.keys(workflow.tasks).length, 0);
     await relay.startEngine();
+    const outbox = relay.broker === null ? null : await relay.startOutboxRelay(BROKER_SETTINGS);
     const worker = await relay.startWorker({ concurrency });
     const warm = SHAPES[options.workload](Math.min(options.tasks, WARM_TASKS));
     await runAll(relay, warm, probe);
@@ -68,6 +75,7 @@ export async function measure(options: BenchOptions): Promise<BenchResult> {
     await runAll(relay, workflows, probe);
     const seconds = (systemClock.monotonic() - startedAt) / 1_000;
     await worker.stop();
+    await outbox?.stop();
     return {
       workload: options.workload,
       tasks,
@@ -77,7 +85,13 @@ export async function measure(options: BenchOptions): Promise<BenchResult> {
       store: relay.store.description.startsWith(`sqlite:${folder}`)
         ? 'sqlite (temporary)'
         : relay.store.description,
-      settings: { concurrency, synchronous: 'full', node: process.versions.node, warm_tasks: WARM_TASKS },
+      settings: {
+        concurrency,
+        synchronous: 'full',
+        node: process.versions.node,
+        warm_tasks: WARM_TASKS,
+        ...(relay.broker === null ? {} : { broker: relay.broker.description, ...BROKER_SETTINGS }),
+      },
     };
   } finally {
     await relay.close();

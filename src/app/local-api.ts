@@ -6,6 +6,7 @@ import type { Engine } from '../engine/engine.ts';
 import type { RelayApi, WrittenWorkflow } from './api.ts';
 import type { DefinitionCache } from './definition-cache.ts';
 import { limitsApi, statsApi, tokensApi, workersApi } from './local-admin.ts';
+import { outboxApi } from './local-outbox.ts';
 import { runsApi } from './local-runs.ts';
 import { tasksApi } from './local-tasks.ts';
 import { PAGE_MAX, Reader } from './reader.ts';
@@ -40,6 +41,7 @@ export function createLocalApi(
     workers: workersApi(local),
     tokens: tokensApi(local),
     limits: limitsApi(local),
+    outbox: outboxApi(local),
     stats: statsApi(local),
   };
 }

@@ -1,10 +1,15 @@
 /** The product in one process: store, engine, and a worker when one is wanted. The only place that puts the parts together. */
 import { join, resolve } from 'node:path';
 import { type Clock, systemClock } from '../base/clock.ts';
+import { invariant } from '../base/invariant.ts';
 import { createLogger, type Logger, type LogLevel } from '../base/logger.ts';
 import { createRedactor } from '../base/redact.ts';
+import type { Broker } from '../brokers/broker.ts';
+import { openBroker } from '../brokers/registry.ts';
 import type { LimitDefinition } from '../domain/limits.ts';
+import type { RelaySettings } from '../domain/relay-settings.ts';
 import { Engine } from '../engine/engine.ts';
+import { OutboxRelay } from '../engine/outbox-relay.ts';
 import type { WorkerFit } from '../engine/worker-fit.ts';
 import type { Handler } from '../handlers/handler.ts';
 import type { BlobStore } from '../stores/blob-store.ts';
@@ -25,6 +30,8 @@ export interface LocalOptions {
   readonly store?: string | undefined;
   /** Where large payloads are kept; by default files in the data folder. */
   readonly blobs?: BlobSettings | undefined;
+  /** A broker URL. It must be the same for every process on the store: messages are written because of it. */
+  readonly broker?: string | undefined;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: LogLevel;
@@ -55,6 +62,8 @@ export interface LocalWorkerOptions {
   readonly isLeavingWhenIdle?: boolean;
   /** Looks on at what the worker asks of its source. */
   readonly watch?: (source: WorkSource) => WorkSource;
+  /** Called when the broker cannot be reached; it is tried again. */
+  readonly onBrokerAway?: (message: string) => void;
 }
 
 /** A worker at work. */
@@ -66,6 +75,8 @@ export interface RunningWorker {
 
 const SHUTDOWN_GRACE_MS = 10_000;
 const IDLE_MS = 1_000;
+/** How often the numbers of the outbox are logged. */
+const SAMPLE_MS = 30_000;
 /** A heartbeat costs one small commit here, and people watch. */
 const PROGRESS_WITHIN_MS = 500;
 
@@ -84,16 +95,26 @@ export class LocalRelay {
   readonly #options: LocalOptions;
   readonly #handlers: ReadonlyMap<string, Handler>;
   #isRunning = false;
+  /** Where the word goes that there are messages to send. */
+  #onMessages: (news: 'queued' | 'claimed') => void;
+  /** What tells workers of tasks; null when they look for themselves. */
+  readonly broker: Broker | null;
 
   private constructor(
     options: LocalOptions,
-    { store, blobs }: { readonly store: Store; readonly blobs: BlobStore },
-    migrated: readonly string[],
+    {
+      store,
+      blobs,
+      migrated,
+      broker,
+    }: Pick<LocalRelay, 'store' | 'migrated' | 'broker'> & { readonly blobs: BlobStore },
   ) {
     this.#options = options;
     this.by = options.by;
     this.store = store;
     this.migrated = migrated;
+    this.broker = broker;
+    this.#onMessages = () => store.announce();
     this.logger = createLogger({ level: options.log, clock: this.#clock, write: options.writeLog });
     const { env, models, handlers: own } = options;
     const { catalog, forWorker, keys } = configureHandlers({ env, models, own });
@@ -112,6 +133,7 @@ export class LocalRelay {
       retentionMs: options.retentionMs,
       itemsMax: options.itemsMax,
       limits: options.limits,
+      onMessages: broker === null ? undefined : (news) => this.#onMessages(news),
     });
     this.api = createLocalApi(this.engine, { by: options.by });
   }
@@ -126,7 +148,9 @@ export class LocalRelay {
     });
     const store = await openStore(options.store ?? `sqlite:${join(folder, 'relay.db')}`, options.cwd);
     const { applied } = await store.migrate();
-    return new LocalRelay(options, { store, blobs }, applied);
+    const { broker: brokerUrl = 'none' } = options;
+    const broker = brokerUrl === 'none' ? null : await openBroker(brokerUrl);
+    return new LocalRelay(options, { store, blobs, migrated: applied, broker });
   }
 
   /** Runs the engine's loops: decisions, timers, expired leases. */
@@ -146,9 +170,9 @@ export class LocalRelay {
     const run_key = options.run_id === undefined ? null : await this.#runKey(options.run_id);
     const { fit = {}, watch = (source) => source } = options;
     const handlers = [...this.#handlers.keys()];
-    const { source, id } = await this.engine.source({ handlers, run_key, fit });
+    const { source, id, close } = await this.#sourceFor({ handlers, run_key, fit }, options);
     const worker = new Worker({
-      source: watch(options.isLeavingWhenIdle === true ? impatient(source) : source),
+      source: watch(source),
       handlers: this.#handlers,
       concurrency: options.concurrency,
       clock: this.#clock,
@@ -167,14 +191,68 @@ export class LocalRelay {
         await worker.stop(graceMs);
         if (isForgotten) return;
         isForgotten = true;
+        await close();
         await this.engine.forget(id);
       },
     };
   }
 
+  /** Sends messages to the broker until it is stopped; new ones, of any process, are sent at once. */
+  async startOutboxRelay(settings: RelaySettings, onAlive?: () => void): Promise<{ stop(): Promise<void> }> {
+    const { logger, broker } = this;
+    invariant(broker !== null, 'an outbox is sent to a broker');
+    // Sending and claiming are not to wait for each other.
+    const store = this.store.sibling();
+    const relay = new OutboxRelay({
+      store,
+      broker,
+      clock: store.clock,
+      logger,
+      settings,
+      ...(onAlive === undefined ? {} : { onAlive }),
+    });
+    this.#onMessages = (news) => relay.wake(news);
+    const deafen = store.listen(() => relay.wake('announced'));
+    const sample = setInterval(() => void this.#logOutbox(), SAMPLE_MS).unref();
+    await relay.start();
+    return {
+      stop: async () => {
+        clearInterval(sample);
+        this.#onMessages = () => this.store.announce();
+        await relay.stop();
+        await deafen();
+        if (store !== this.store) await store.close();
+      },
+    };
+  }
+
+  async #logOutbox(): Promise<void> {
+    try {
+      this.logger.info('outbox.stats', { ...(await this.api.outbox.stats()) });
+    } catch (error) {
+      this.logger.warn('outbox.not_counted', { error });
+    }
+  }
+
   async close(): Promise<void> {
     if (this.#isRunning) await this.engine.stop();
+    await this.broker?.close();
     await this.store.close();
+  }
+
+  /** With a broker a worker waits for its word; one that serves a single run looks for itself. */
+  async #sourceFor(
+    wanted: { handlers: readonly string[]; run_key: number | null; fit: WorkerFit },
+    { concurrency, onBrokerAway, isLeavingWhenIdle = false }: LocalWorkerOptions,
+  ): Promise<{ id: string; source: WorkSource; close: () => Promise<void> }> {
+    const { broker } = this;
+    if (broker === null || wanted.run_key !== null) {
+      const { id, source } = await this.engine.source(wanted);
+      return { id, source: isLeavingWhenIdle ? impatient(source) : source, close: async () => {} };
+    }
+    // It comes back by itself when it has heard nothing and found nothing.
+    const { id, source } = await this.engine.brokerSource(wanted, { broker, concurrency, onBrokerAway });
+    return { id, source, close: () => source.close() };
   }
 
   async #runKey(run_id: string): Promise<number | null> {

@@ -5,6 +5,7 @@ import { systemClock } from '../base/clock.ts';
 import { RelayError } from '../base/errors.ts';
 import { isLoopback } from '../base/loopback.ts';
 import { createRedactor } from '../base/redact.ts';
+import { RELAY_DEFAULTS } from '../domain/relay-settings.ts';
 import { ensureTokenFile } from '../server/auth.ts';
 import type { Metrics } from '../server/metrics.ts';
 import { Server } from '../server/server.ts';
@@ -72,6 +73,8 @@ export async function serve(local: LocalRelay, options: ServeOptions): Promise<R
     rateLimit,
   });
   await server.start();
+  const relay =
+    options.hasLoops && local.broker !== null ? await local.startOutboxRelay(RELAY_DEFAULTS) : null;
   const worker =
     options.concurrency === 0
       ? null
@@ -80,7 +83,11 @@ export async function serve(local: LocalRelay, options: ServeOptions): Promise<R
           watch: (source) => measured(source, server.metrics),
         });
   if (options.readyFile !== undefined) writeReadyFile(resolve(cwd, options.readyFile), server.url);
-  return { url: server.url, server, stop: (graceMs) => stopServing(server, worker, graceMs) };
+  const stop = async (graceMs: number): Promise<void> => {
+    await stopServing(server, worker, graceMs);
+    await relay?.stop();
+  };
+  return { url: server.url, server, stop };
 }
 
 async function stopServing(server: Server, worker: RunningWorker | null, graceMs: number): Promise<void> {

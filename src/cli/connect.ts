@@ -64,6 +64,7 @@ export async function openLocal(
     data: config.data,
     store: config.store,
     blobs: config.blobs,
+    broker: config.broker,
     cwd: io.cwd,
     env: io.env,
     log: config.log,

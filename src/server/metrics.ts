@@ -112,6 +112,7 @@ export class Metrics {
       `# TYPE ${name} gauge`,
       ...limits.map((limit) => line(name, { limit: limit.name }, of(limit))),
     ];
+    const outbox = await api.outbox.stats();
     const gauge = (name: string, help: string, value: number): string[] => [
       `# HELP ${name} ${help}`,
       `# TYPE ${name} gauge`,
@@ -128,6 +129,19 @@ export class Metrics {
       ...gauge('relay_questions', 'Tasks that wait for a person.', stats.asking),
       ...gauge('relay_timers', 'Retries, waits and time limits that are not due yet.', stats.delayed),
       ...gauge('relay_workers', 'Workers that are registered.', stats.workers),
+      ...gauge('relay_outbox_depth', 'Messages that could be sent to the broker now.', outbox.depth),
+      ...gauge(
+        'relay_outbox_oldest_seconds',
+        'Age of the oldest message that could be sent now.',
+        (outbox.oldest_ms ?? 0) / 1_000,
+      ),
+      ...gauge('relay_outbox_delayed', 'Messages that are not due yet.', outbox.delayed),
+      ...gauge(
+        'relay_outbox_outstanding',
+        'Messages that were sent and whose tasks are not claimed yet.',
+        outbox.outstanding,
+      ),
+      ...gauge('relay_outbox_dead', 'Messages that the broker has refused too often.', outbox.dead),
       ...gauge('relay_streams', 'Open event streams of this server.', this.streams),
       ...gauge(
         'relay_event_loop_lag_seconds',

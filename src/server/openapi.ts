@@ -15,6 +15,7 @@ const TAGS: Readonly<Record<keyof typeof ROUTES, string>> = {
   events: 'The record of every committed change.',
   workers: 'Processes that take work.',
   leases: 'The rights of workers to attempts, and what they say about them.',
+  outbox: 'Messages for a broker: what waits, what is dead.',
   admin: 'Numbers and lists for operators.',
   tokens: 'Who may call.',
 };

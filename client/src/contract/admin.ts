@@ -1,6 +1,6 @@
 /** Tokens, numbers and lists for operators on the wire. */
 import { z } from 'zod';
-import { id, pageOf, paging, time } from './fields.ts';
+import { id, pageOf, time } from './fields.ts';
 import { route, SCOPES, type Wire } from './route.ts';
 
 const tokenView = z.object({
@@ -54,8 +54,6 @@ export type NewTokenView = Wire<typeof newTokenView>;
 /** How much there is to do. */
 export type StatsView = Wire<typeof statsView>;
 
-const named = z.object({ name: z.string() }).catchall(z.unknown());
-
 export const adminRoutes = {
   stats: route({
     method: 'GET',
@@ -70,14 +68,6 @@ export const adminRoutes = {
     scope: 'read',
     summary: 'List named limits and their use',
     response: pageOf(limitView),
-  }),
-  outbox: route({
-    method: 'GET',
-    path: '/outbox',
-    scope: 'read',
-    summary: 'List messages that wait for a broker',
-    query: z.strictObject(paging),
-    response: pageOf(named),
   }),
 };
 

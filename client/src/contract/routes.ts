@@ -1,5 +1,6 @@
 /** Every route of the API, by resource. Adding one is an entry in its resource's file. */
 import { adminRoutes, tokenRoutes } from './admin.ts';
+import { outboxRoutes } from './outbox.ts';
 import type { Route } from './route.ts';
 import { approvalRoutes, deadLetterRoutes, runRoutes } from './runs.ts';
 import { eventRoutes } from './streams.ts';
@@ -16,6 +17,7 @@ export const ROUTES = Object.freeze({
   events: eventRoutes,
   workers: workerRoutes,
   leases: leaseRoutes,
+  outbox: outboxRoutes,
   admin: adminRoutes,
   tokens: tokenRoutes,
 });

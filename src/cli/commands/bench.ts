@@ -26,13 +26,14 @@ export const buildBench: BuildCommand = (command, { io }) => {
         ['relay bench --workload chain --tasks 1000', 'one after the other: the cost of a hop'],
         ['relay bench --workload diamonds --tasks 8000 --json', '2,000 small runs'],
       ])}
-The handler does nothing, 256 at once; the store is a temporary file unless --store names one.
+The handler does nothing, 256 at once; the store is a temporary file unless --store names one. With --broker tasks
+go through it.
 `,
     )
     .action(async (options: BenchOptions) => {
-      await localConfig(options, io);
+      const { broker } = await localConfig(options, io);
       const { workload, tasks, store } = options;
-      const result = await measure({ workload, tasks, store, cwd: io.cwd, env: io.env });
+      const result = await measure({ workload, tasks, store, broker, cwd: io.cwd, env: io.env });
       if (options.json === true) printJson(io, result);
       else io.out.write(render(result));
     });

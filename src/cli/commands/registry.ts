@@ -78,6 +78,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./worker.ts')).buildWorker,
   },
   {
+    name: 'outbox',
+    summary: 'send messages to the broker, or look at those that wait',
+    load: async () => (await import('./outbox.ts')).buildOutbox,
+  },
+  {
     name: 'workers',
     summary: 'list workers, or ask one to leave',
     load: async () => (await import('./workers.ts')).buildWorkers,

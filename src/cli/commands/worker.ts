@@ -39,6 +39,7 @@ export const buildWorker: BuildCommand = (command, context) => {
         ['relay worker --server URL --handlers train.ts', 'with handlers of your own'],
         ['relay worker --server URL --pool gpu --label region=eu', 'for tasks that ask for these'],
         ['relay worker --server URL --resource vram_gb=24', 'for tasks that need as much or less'],
+        ['relay worker --store postgres://… --broker redis://…', 'told of tasks by a broker'],
         ['relay worker --exit-when-idle', 'work off the embedded store, then end'],
       ])}
 SIGTERM lets what runs finish within the time and gives the rest back. Results survive an outage of the server.
@@ -124,8 +125,13 @@ async function workHere(options: WorkerCommandOptions, parts: Parts, io: Io): Pr
       fit,
       shutdownGraceMs: graceMs,
       isLeavingWhenIdle: options.exitWhenIdle === true,
+      onBrokerAway: (message) =>
+        io.err.write(
+          `${local.broker?.description} cannot be reached (${message}); waiting for it, and claiming from the store meanwhile\n`,
+        ),
     });
-    announce('local', `on ${local.store.description}`, options, io);
+    const told = local.broker === null ? '' : `, told of tasks by ${local.broker.description}`;
+    announce('local', `on ${local.store.description}${told}`, options, io);
     await (options.exitWhenIdle === true ? Promise.race([interrupted, worker.idle()]) : interrupted);
     await worker.stop(graceMs);
   } finally {

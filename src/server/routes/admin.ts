@@ -5,8 +5,6 @@ import type { ServeRoutes } from '../context.ts';
 export const serveAdmin: ServeRoutes = (serve) => {
   serve(ROUTES.admin.stats, ({ api }) => api.stats.get());
   serve(ROUTES.admin.limits, ({ api }) => api.limits.list());
-  // No broker can be configured yet, so there is nothing to list.
-  serve(ROUTES.admin.outbox, async () => ({ items: [], next_cursor: null }));
 };
 
 export const serveTokens: ServeRoutes = (serve) => {

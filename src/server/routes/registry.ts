@@ -2,6 +2,7 @@
 import type { ServeRoutes } from '../context.ts';
 import { serveAdmin, serveTokens } from './admin.ts';
 import { serveEvents } from './events.ts';
+import { serveOutbox } from './outbox.ts';
 import { serveRuns } from './runs.ts';
 import { serveDeadLetters, serveTasks } from './tasks.ts';
 import { serveLeases, serveWorkers } from './workers.ts';
@@ -15,6 +16,7 @@ export const RESOURCES: readonly ServeRoutes[] = [
   serveEvents,
   serveWorkers,
   serveLeases,
+  serveOutbox,
   serveAdmin,
   serveTokens,
 ];
