@@ -1,4 +1,5 @@
 /** `npm run bench [NAME…] [--json]`: measures and prints. Timings belong here and never in a test. */
+import { brokerBench } from './broker.ts';
 import { engineBench } from './engine.ts';
 import { graphBench } from './graph.ts';
 import { httpBench } from './http.ts';
@@ -17,6 +18,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   map: mapBench,
   worker: workerBench,
   http: httpBench,
+  broker: brokerBench,
   validate: validateBench,
 };
 

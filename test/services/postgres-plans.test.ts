@@ -76,6 +76,15 @@ const HOT_STATEMENTS = [
   'held.first_locked',
   'held.of_run',
   'held.remove',
+  'tasks.keys_of',
+  'outbox.take',
+  'outbox.drop_marks',
+  'outbox.drop_stale',
+  'outbox.lock_owned',
+  'outbox.mark',
+  'outbox.remove',
+  'outbox.defer',
+  'outbox.bury',
 ];
 
 interface PlanNode {
