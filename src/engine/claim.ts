@@ -96,7 +96,7 @@ async function claimTold(
   const meant = (await work.tasks(keys.map(({ key }) => key))).filter(
     (task) => told.has(`${task.id} ${task.attempt + 1}`) && task.in_queue === 1 && fits(task, request),
   );
-  for (const task of meant) work.heard(task);
+  for (const task of meant) work.outbox?.hear(task);
   const cause: Cause = { event: 'task.claimed', data: { worker: request.worker } };
   const terms: Terms = { request, cause, shut: new Set(), claimed: [] };
   // What limits hold back has no message; whoever has room left takes it along.

@@ -8,19 +8,12 @@ import type { EventType } from '../domain/event-types.ts';
 import type { Amount } from '../domain/limits.ts';
 import { isTerminal, type TaskStatus } from '../domain/states.ts';
 import { assertMove } from '../domain/transitions.ts';
-import type {
-  ArtifactRow,
-  AttemptRow,
-  CursorRow,
-  OutboxRow,
-  RunRow,
-  TaskRow,
-  TimerRow,
-} from '../stores/rows.ts';
+import type { ArtifactRow, AttemptRow, CursorRow, RunRow, TaskRow, TimerRow } from '../stores/rows.ts';
 import type { ClaimableRow, NewEvent, Tx } from '../stores/store.ts';
 import type { LimitBook } from './limit-book.ts';
 import { LimitChanges } from './limit-changes.ts';
 import { LimitLedger } from './limit-ledger.ts';
+import { OutboxChanges } from './outbox-changes.ts';
 import { countActiveTime, counterOf, statusOf } from './run-counters.ts';
 import { runSettings } from './run-settings.ts';
 import { type Cause, TaskEvents } from './task-events.ts';
@@ -90,9 +83,7 @@ export class Work {
   #limits: LimitChanges | null = null;
   #ledger: LimitLedger | null = null;
   /** What a broker is to be told; null where there is none, and then nothing about it is written. */
-  readonly #outbox: Map<TaskRow, OutboxRow> | null;
-  readonly #outboxRemovals: number[] = [];
-  readonly #heard = new Set<TaskRow>();
+  readonly outbox: OutboxChanges | null;
   #isFlushed = false;
 
   constructor(
@@ -103,7 +94,7 @@ export class Work {
     this.tx = tx;
     this.now = now;
     this.book = book;
-    this.#outbox = hasBroker ? new Map() : null;
+    this.outbox = hasBroker ? new OutboxChanges() : null;
   }
 
   // ── Loading ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -207,8 +198,8 @@ export class Work {
       this.#giveSlot(task);
       this.addTimer({ due_at: at.notBefore, kind: at.kind, subject: task.key });
     } else this.makeClaimable(task);
-    // A wait ends by itself; every other entry is told of, a delayed one with its time, so that its timer need not (I9).
-    if (at?.kind !== 'wait') this.#outbox?.set(task, outboxRow(task, this.now));
+    // A wait ends by itself and needs no worker.
+    if (at?.kind !== 'wait') this.outbox?.enter(task, this.now);
   }
 
   /** A QUEUED task can be claimed from now on. */
@@ -296,11 +287,6 @@ export class Work {
   }
 
   // ── Queue ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-  /** The task is claimed because of its message: there is none left to take back. */
-  heard(task: TaskRow): void {
-    this.#heard.add(task);
-  }
 
   /** How many rows of the queue table this work takes out. */
   get queueRemovals(): number {
@@ -468,10 +454,7 @@ export class Work {
       await this.#limits.flush(tx);
       this.aftermath.hasRoom = this.#limits.hasRoom;
     }
-    if (this.#outbox !== null) {
-      await tx.outbox.remove(this.#outboxRemovals);
-      await tx.outbox.add([...this.#outbox.values()]);
-    }
+    await this.outbox?.flush(tx);
     await tx.timers.remove(this.#timerRemovals);
     await tx.timers.add(this.#timers);
     await tx.cursors.add(this.#cursors);
@@ -484,8 +467,7 @@ export class Work {
   #leave(task: TaskRow, run: RunRow, to: TaskStatus): void {
     // A start keeps its lease.
     if (task.status === 'LEASED' && to === 'RUNNING') return;
-    if (this.#outbox !== null && task.status === 'QUEUED' && !this.#outbox.delete(task))
-      if (!this.#heard.has(task)) this.#outboxRemovals.push(task.key);
+    if (task.status === 'QUEUED') this.outbox?.leave(task);
     if (isHeldBack(task)) {
       const limits = readLimits(task);
       if (limits !== null) this.#changeLimits().letGo(task, limits);
@@ -597,19 +579,4 @@ export function isHeld(task: TaskRow): boolean {
 
 function claimableRow(task: TaskRow): ClaimableRow {
   return { queue_key: task.queue_key, rank: -task.priority, task_key: task.key, run_key: task.run_key };
-}
-
-/** The message of a QUEUED task: it can start the next attempt and no other (SPEC S10.1). */
-function outboxRow(task: TaskRow, now: number): OutboxRow {
-  const { key: task_key, run_key, queue_key, priority, attempt, in_queue, not_before } = task;
-  return {
-    task_key,
-    run_key,
-    queue_key,
-    rank: -priority,
-    attempt: attempt + 1,
-    due: in_queue,
-    available_at: in_queue === 1 ? now : (not_before ?? now),
-    created_at: now,
-  };
 }
