@@ -78,7 +78,7 @@ describe('heartbeats', () => {
   });
 
   it('with the machine’s clock, heartbeats and deadlines come by themselves', async () => {
-    const lease = makeLease({ lease_id: 'l1', lease_ms: 30, timeout_ms: 100 });
+    const lease = makeLease({ lease_id: 'l1', lease_ms: 600, timeout_ms: 900 });
     const { worker, source } = await startWorker(({ signal }) => untilStopped(signal), [lease], {
       clock: systemClock,
     });
