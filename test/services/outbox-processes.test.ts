@@ -142,6 +142,8 @@ describe.skipIf(why.length > 0)(title, () => {
         const { status, counts } = await local.api.runs.get(run);
         return status === 'SUCCESS' || (counts.success ?? 0) > before + 50;
       }, 30_000);
+      // One that has not begun to listen to signals yet would simply end by it.
+      if (kill === 2) await Promise.all(pair.map((daemon) => up(daemon, 'go to')));
       for (const { process: child } of pair) child.kill(kill === 2 ? 'SIGTERM' : 'SIGKILL');
       const ends = await Promise.all(pair.map(({ ended }) => ended));
       if (kill === 2) expect(ends).toEqual([0, 0]);
