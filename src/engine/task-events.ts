@@ -18,13 +18,23 @@ export interface Cause {
 
 interface TaskEvent {
   readonly from: TaskStatus | null;
-  readonly via: TaskStatus[];
+  via: readonly TaskStatus[];
   type: EventType;
   reason: string | null;
   data: Readonly<Record<string, unknown>>;
 }
 
 const NOTHING: Readonly<Record<string, unknown>> = Object.freeze({});
+const NOWHERE: readonly TaskStatus[] = Object.freeze([]);
+/** The usual way of a task that is handed out in the transaction that unlocks it; events share it. */
+const AT_ONCE: readonly TaskStatus[] = Object.freeze(['READY', 'QUEUED'] as const);
+const BY_READY: readonly TaskStatus[] = Object.freeze(['READY'] as const);
+
+function viaWith(via: readonly TaskStatus[], status: TaskStatus): readonly TaskStatus[] {
+  if (via === NOWHERE && status === 'READY') return BY_READY;
+  if (via === BY_READY && status === 'QUEUED') return AT_ONCE;
+  return [...via, status];
+}
 
 /** Collects what happens to tasks in one transaction. */
 export class TaskEvents {
@@ -35,10 +45,10 @@ export class TaskEvents {
     const reason = cause.reason ?? null;
     const known = this.#events.get(task);
     if (known === undefined) {
-      this.#events.set(task, { from, via: [], type: cause.event, reason, data: cause.data ?? NOTHING });
+      this.#events.set(task, { from, via: NOWHERE, type: cause.event, reason, data: cause.data ?? NOTHING });
       return;
     }
-    if (from !== known.from && from !== task.status) known.via.push(from);
+    if (from !== known.from && from !== task.status) known.via = viaWith(known.via, from);
     // Who decided is told even when the task moves on at once.
     if (!isDecision(known.type) || !isHandOut(cause.event)) known.type = cause.event;
     known.reason = reason;
@@ -67,8 +77,7 @@ function saysTheSame(one: TaskEvent, other: TaskEvent): boolean {
     one.from === other.from &&
     one.reason === other.reason &&
     one.data === other.data &&
-    one.via.length === other.via.length &&
-    one.via.every((status, index) => status === other.via[index])
+    (one.via === other.via || one.via.join() === other.via.join())
   );
 }
 

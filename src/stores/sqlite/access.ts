@@ -88,7 +88,6 @@ export class Access {
       const changed = changesOf(this.#sql.loaded.get(row), list, changing);
       if (changed > 0) changes.push({ key: row.key, list, changed });
       cache?.put(row.key, shape.isHot(row) ? list : null);
-      this.#sql.loaded.set(row, list);
     }
     for (const { sql, params } of updateStatements(shape, changes)) {
       this.#sql.runText(`${table}.save`, sql, params);

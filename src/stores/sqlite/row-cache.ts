@@ -10,37 +10,26 @@ type List = readonly unknown[];
 
 /** Lists of column values by key, for one table. */
 export class RowCache {
-  readonly #committed = new Map<number, List>();
-  /** What the open transaction has written; null is a row not worth keeping. */
-  readonly #written = new Map<number, List | null>();
+  readonly #rows = new Map<number, List>();
 
   /** The row as the open transaction sees it, or undefined when it must be read. */
   get(key: number): List | undefined {
-    const written = this.#written.get(key);
-    if (written !== undefined) return written ?? undefined;
-    return this.#committed.get(key);
+    return this.#rows.get(key);
   }
 
-  /** The open transaction has written a row. */
+  /** The open transaction has written a row; null is one not worth keeping. */
   put(key: number, list: List | null): void {
-    this.#written.set(key, list);
+    if (list === null) this.#rows.delete(key);
+    else this.#rows.set(key, list);
   }
 
-  /** The open transaction has ended. */
+  /** The open transaction has ended. What one that was undone has written cannot be told from the rest, so all is forgotten. */
   end(isCommitted: boolean): void {
-    if (isCommitted) {
-      if (this.#committed.size > ROWS_MAX) this.#committed.clear();
-      for (const [key, list] of this.#written) {
-        if (list === null) this.#committed.delete(key);
-        else this.#committed.set(key, list);
-      }
-    }
-    this.#written.clear();
+    if (!isCommitted || this.#rows.size > ROWS_MAX) this.#rows.clear();
   }
 
   /** Forgets everything: somebody else has written, or rows were removed. */
   clear(): void {
-    this.#committed.clear();
-    this.#written.clear();
+    this.#rows.clear();
   }
 }
