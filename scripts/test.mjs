@@ -1,5 +1,5 @@
 // `npm test` and its parts. Quick checks first, slow ones last, and the runner's own summary at the end.
-import { build, ensureInstalled, tool } from './project.mjs';
+import { build, ensureInstalled, step, tool } from './project.mjs';
 
 const mode = process.argv[2] ?? 'all';
 const extra = process.argv.slice(3);
@@ -10,6 +10,8 @@ const staticChecks = () => {
   tool('Lint (oxlint)', 'oxlint', ['--deny-warnings']);
   tool('Unused code (knip)', 'knip', ['--no-progress']);
 };
+/** Installed before the tests, where no test's time runs; what cannot be had is skipped by name later. */
+const services = () => step('Services', process.execPath, ['scripts/services.mjs']);
 const vitest = (title, projects) =>
   tool(title, 'vitest', ['run', ...projects.flatMap((name) => ['--project', name]), ...extra]);
 
@@ -28,6 +30,7 @@ const modes = {
   },
   services: () => {
     build();
+    services();
     vitest('Tests with other runtimes and services', ['services']);
   },
   long: () => {
@@ -49,6 +52,7 @@ const modes = {
   all: () => {
     staticChecks();
     build();
+    services();
     vitest('All tests', []);
   },
 };
