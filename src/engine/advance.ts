@@ -2,17 +2,16 @@
  * What follows from tasks that have ended: children are told, skipped or made ready, the policy of a failure is applied, and
  * READY tasks move up where there is room. Large fans go on in chunks behind a durable cursor (SPEC S4.6, S5.5).
  */
-import type { RunRow, TaskRow } from '../stores/rows.ts';
+import type { CursorRow, RunRow, TaskRow } from '../stores/rows.ts';
 import { wakeForBudget } from './budget.ts';
 import { placeOf } from './limit-admission.ts';
 import { countItem, isExpanded, openItems } from './map-row.ts';
+import { CHUNK, fewOf, hasFew } from './run-counters.ts';
 import { runSettings } from './run-settings.ts';
 import type { Cause } from './task-events.ts';
 import { isHeldBack } from './task-limits.ts';
 import { isHeld, type Work } from './work.ts';
 
-/** Rows that one transaction moves because of one parent or one stopped run. */
-export const CHUNK = 500;
 /** Edges that one transaction follows at once before large parents are taken one by one. */
 const EDGES_MAX = 2 * CHUNK;
 
@@ -52,8 +51,19 @@ async function tellChunk(work: Work, parent: TaskRow, edges: readonly Edge[]): P
   await tell(work, new Map([[parent.key, parent]]), now);
   if (edges.length > CHUNK) {
     const position = now.at(-1)?.child ?? 0;
-    work.addCursor({ kind: 'unlock', run_key: parent.run_key, subject: parent.key, position, data: null });
+    const data = await pace(work, parent);
+    work.addCursor({ kind: 'unlock', run_key: parent.run_key, subject: parent.key, position, data });
   }
+}
+
+/**
+ * Children that would only wait as READY stay PENDING behind the cursor until the run has handed out most of what it has: they then
+ * take both steps at once. Where priorities differ all must be known, so that the highest can go first.
+ */
+async function pace(work: Work, parent: TaskRow): Promise<string | null> {
+  if (badEnd(parent) !== null) return null;
+  const priorities = await work.tx.tasks.prioritiesBelow(parent.key, 2);
+  return priorities.length > 1 ? null : String(fewOf(work.runOf(parent)));
 }
 
 interface Edge {
@@ -62,11 +72,47 @@ interface Edge {
 }
 
 /** Goes on with an unlock; returns where the cursor stands now, or null when it is done. */
-export async function continueUnlock(work: Work, parent: TaskRow, after: number): Promise<number | null> {
-  const edges = await work.tx.tasks.childrenOf([parent.key], { after, limit: CHUNK + 1 });
-  const now = edges.slice(0, CHUNK);
+export async function continueUnlock(
+  work: Work,
+  parent: TaskRow,
+  { after, limit }: { readonly after: number; readonly limit: number },
+): Promise<number | null> {
+  const edges = await work.tx.tasks.childrenOf([parent.key], { after, limit: limit + 1 });
+  const now = edges.slice(0, limit);
   await tell(work, new Map([[parent.key, parent]]), now);
-  return edges.length > CHUNK ? (now.at(-1)?.child ?? after) : null;
+  return edges.length > limit ? (now.at(-1)?.child ?? after) : null;
+}
+
+/**
+ * A claim that found too little goes on with an unlock that waits in one of its runs, so that children are handed out in the
+ * transaction that unlocks them. Tells whether there was one.
+ */
+export async function unlockMore(work: Work, wanted: number): Promise<boolean> {
+  for (const run of work.loadedRuns()) {
+    if (run.n_cursors === 0 || run.paused + run.stopping + run.cancelled > 0 || !hasFew(run)) continue;
+    const stored = await work.tx.cursors.ofRun(run.key);
+    const cursor = stored.find(({ data }) => data !== null);
+    if (cursor === undefined) continue;
+    const [parent] = await work.tasks([cursor.subject]);
+    const page = { after: cursor.position, limit: Math.min(wanted, CHUNK) };
+    await moveCursor(work, cursor, parent === undefined ? null : await continueUnlock(work, parent, page));
+    await advance(work);
+    return true;
+  }
+  return false;
+}
+
+/** A cursor stands somewhere else now, or, with null, is done. */
+export async function moveCursor(work: Work, { key, run_key }: CursorRow, to: number | null): Promise<void> {
+  if (to !== null) {
+    await work.tx.cursors.move(key, to);
+    return;
+  }
+  await work.tx.cursors.remove([key]);
+  for (const run of await work.runs([run_key])) {
+    run.n_cursors -= 1;
+    work.changeRun(run);
+  }
 }
 
 async function tell(

@@ -1,9 +1,19 @@
 /** Handing out work: one atomic move per task, highest priority first, then oldest (SPEC S4.4). */
 import type { TaskRow } from '../stores/rows.ts';
 import type { ClaimableRow } from '../stores/store.ts';
-import { admit, advance, CHUNK, cancelTask, isStopped, roomOf, stopReasonOf, stopRun } from './advance.ts';
+import {
+  admit,
+  advance,
+  cancelTask,
+  isStopped,
+  roomOf,
+  stopReasonOf,
+  stopRun,
+  unlockMore,
+} from './advance.ts';
 import { newLeaseId } from './lease-id.ts';
 import { judge, limitsOfAll } from './limit-admission.ts';
+import { CHUNK } from './run-counters.ts';
 import type { Cause } from './task-events.ts';
 import { isHeldBack, readLimits } from './task-limits.ts';
 import type { TaskMessage } from './task-message.ts';
@@ -58,8 +68,10 @@ export async function claim(work: Work, request: ClaimRequest): Promise<TaskRow[
     // After a round that met paused, stopped or limited tasks, more are looked at: they must not hide what is behind them.
     const wanted = request.limit - claimed.length;
     const candidates = await findCandidates(work, request, round === 0 ? wanted : Math.max(wanted, CHUNK));
-    if (!(await handOut(work, candidates, terms))) break;
-    await advance(work);
+    const isAnyRefused = await handOut(work, candidates, terms);
+    if (isAnyRefused) await advance(work);
+    else if (claimed.length === request.limit || !(await unlockMore(work, request.limit - claimed.length)))
+      break;
   }
   if (claimed.length > 0) await admit(work);
   return claimed;

@@ -6,7 +6,7 @@ import { isStoreError, RelayError } from '../base/errors.ts';
 import type { TaskFailure } from '../domain/failure.ts';
 import type { CursorRow, RunRow, TaskRow } from '../stores/rows.ts';
 import { TemplateError } from '../template/template.ts';
-import { advance, cancelChunk, continueUnlock } from './advance.ts';
+import { advance, cancelChunk, continueUnlock, moveCursor } from './advance.ts';
 import { applyVerdict, decisionReferences, evaluate, type Verdict } from './decide.ts';
 import type { EngineContext } from './engine-context.ts';
 import { estimateBatch } from './estimate.ts';
@@ -15,6 +15,7 @@ import { gather } from './gather.ts';
 import { isExpanded } from './map-row.ts';
 import { storeJson } from './payload.ts';
 import type { Plan } from './plan.ts';
+import { CHUNK } from './run-counters.ts';
 import type { Work } from './work.ts';
 
 const BATCH = 100;
@@ -231,15 +232,11 @@ async function continueCursor(context: EngineContext): Promise<number> {
     const [cursor] = await work.tx.cursors.first(1);
     if (cursor === undefined) return 0;
     const [run] = await work.runs([cursor.run_key]);
-    const position = run === undefined ? null : await continueOne(context, work, { run, cursor });
-    if (position !== null) await work.tx.cursors.move(cursor.key, position);
-    else {
-      await work.tx.cursors.remove([cursor.key]);
-      if (run !== undefined) {
-        run.n_cursors -= 1;
-        work.changeRun(run);
-      }
-    }
+    await moveCursor(
+      work,
+      cursor,
+      run === undefined ? null : await continueOne(context, work, { run, cursor }),
+    );
     await advance(work);
     work.aftermath.hasCursors = true;
     return 1;
@@ -258,7 +255,7 @@ async function continueOne(
   if (kind === 'admit') return null;
   const [task] = await work.tasks([cursor.subject]);
   if (task === undefined) return null;
-  if (kind === 'unlock') return continueUnlock(work, task, position);
+  if (kind === 'unlock') return continueUnlock(work, task, { after: position, limit: CHUNK });
   if (kind === 'retire') return continueRetirement(work, task, { position, chunk });
   const planned = await plans.task(task, run, work.tx);
   return continueExpansion(work, task, { position, chunk, planned });

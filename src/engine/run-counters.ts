@@ -54,3 +54,16 @@ export function countActiveTime(run: RunRow, now: number, isActive: boolean): Ti
   const due_at = now + Math.max(0, timeout_ms - run.active_ms);
   return { due_at, kind: 'run_timeout', subject: run.key };
 }
+
+/** Rows that one transaction moves because of one parent or one stopped run. */
+export const CHUNK = 500;
+
+/** With no more tasks than this ready or in the queue, a run can take another chunk of children without leaving them READY. */
+export function fewOf(run: RunRow): number {
+  return Math.max(runSettings(run).window - CHUNK, CHUNK / 2);
+}
+
+/** Whether a run has few tasks that are ready or in the queue. */
+export function hasFew(run: RunRow): boolean {
+  return run.n_ready + run.n_queued <= fewOf(run);
+}

@@ -14,7 +14,7 @@ import type { LimitBook } from './limit-book.ts';
 import { LimitChanges } from './limit-changes.ts';
 import { LimitLedger } from './limit-ledger.ts';
 import { OutboxChanges } from './outbox-changes.ts';
-import { countActiveTime, counterOf, statusOf } from './run-counters.ts';
+import { countActiveTime, counterOf, hasFew, statusOf } from './run-counters.ts';
 import { runSettings } from './run-settings.ts';
 import { type Cause, TaskEvents } from './task-events.ts';
 import { AT_BUDGET, isHeldBack, type NewShare, readLimits, TO_ESTIMATE } from './task-limits.ts';
@@ -427,7 +427,7 @@ export class Work {
     invariant(run !== undefined, 'the run of a cursor is loaded');
     run.n_cursors += 1;
     this.#changedRuns.add(run);
-    this.aftermath.hasCursors = true;
+    if (cursor.data === null) this.aftermath.hasCursors = true;
   }
 
   /** True once something may have reached the store. */
@@ -440,7 +440,11 @@ export class Work {
   /** Writes everything. The work must not be used afterwards. */
   async flush(): Promise<void> {
     this.#isFlushed = true;
-    for (const run of this.#changedRuns) this.#updateRunStatus(run);
+    for (const run of this.#changedRuns) {
+      this.#updateRunStatus(run);
+      // A broker is sent what is in the queue; whoever claims without one goes on with an unlock himself.
+      if (this.outbox !== null && run.n_cursors > 0 && hasFew(run)) this.aftermath.hasCursors = true;
+    }
     const { tx } = this;
     await tx.artifacts.insert(this.#artifacts);
     this.#events.push(...this.#taskEvents.collect(this.now));

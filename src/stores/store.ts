@@ -146,6 +146,8 @@ export interface Tx {
       parents: readonly number[],
       page: { after: number; limit: number },
     ): Promise<{ parent: number; child: number }[]>;
+    /** Different priorities among the children of a task, up to so many. */
+    prioritiesBelow(parent: number, limit: number): Promise<number[]>;
     parentsOf(children: readonly number[]): Promise<{ parent: number; child: number }[]>;
     link(edges: readonly (readonly [parent: number, child: number])[]): Promise<void>;
     unfinished(run_key: number, page: { after: number; limit: number }): Promise<TaskRow[]>;
@@ -209,7 +211,10 @@ export interface Tx {
   };
   readonly cursors: {
     add(rows: readonly Omit<CursorRow, 'key'>[]): Promise<void>;
-    /** Unlocks before stops and cancels before expansions, then oldest first; expansions take turns. */
+    /**
+     * Unlocks before stops and cancels before expansions, then oldest first; expansions take turns. One with a number as `data` is
+     * left out while its run has more tasks than that READY or in the queue, unless the run is stopped or cancelled.
+     */
     first(limit: number): Promise<CursorRow[]>;
     ofRun(run_key: number): Promise<CursorRow[]>;
     move(key: number, position: number): Promise<void>;

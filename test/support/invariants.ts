@@ -105,7 +105,7 @@ async function paint(tx: Tx, run: RunRow): Promise<Picture> {
     timers: (await tx.timers.due(Number.MAX_SAFE_INTEGER, EVERYTHING)).filter(
       (row) => row.kind === 'run_timeout' || byKey.has(row.subject),
     ),
-    cursors: (await tx.cursors.first(EVERYTHING)).filter((row) => row.run_key === run.key),
+    cursors: await tx.cursors.ofRun(run.key),
     events: await tx.events.page({ run_key: run.key, limit: EVERYTHING }),
     maxParallel: await readMaxParallel(tx, run),
   };

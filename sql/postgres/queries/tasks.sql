@@ -82,6 +82,12 @@ from (
 ) c
 cross join lateral (select :task_row: from task_runs where key = c.child offset 0) t;
 
+-- name: tasks.priorities_below
+select distinct t.priority
+from (select child from edges where parent = $1 offset 0) e
+cross join lateral (select priority from task_runs where key = e.child offset 0) t
+limit $2;
+
 -- name: tasks.parents_of
 select e.parent, e.child
 from unnest($1::bigint[]) u (key)

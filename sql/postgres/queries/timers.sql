@@ -3,6 +3,12 @@
 -- define: cursor_order
 case kind when 'unlock' then 0 when 'expand' then 2 else 1 end, case kind when 'expand' then position end, key
 
+-- define: cursor_is_due
+-- An unlock that waits says how many handed-out tasks its run may have before it goes on; what is stopped is waited for no more.
+  (data is null or (
+    select n_ready + n_queued <= data::bigint or stopping = 1 or cancelled = 1 from runs where key = cursors.run_key
+  ))
+
 -- name: timers.add
 insert into timers (due_at, kind, subject)
 select u.due_at, u.kind, u.subject
@@ -40,13 +46,13 @@ from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[]) u 
 -- name: cursors.first
 -- Children of a failure are told before the run is swept, so that they are skipped and not cancelled. Items of maps are made last,
 -- shorter lists first: a long list keeps nobody waiting.
-select key, kind, run_key, subject, position, data from cursors order by :cursor_order: limit $1;
+select key, kind, run_key, subject, position, data from cursors where :cursor_is_due: order by :cursor_order: limit $1;
 
 -- name: cursors.free_runs
 -- The runs of the first cursors that nobody else works on; they are locked from here on.
 select c.run_key
 from (
-  select run_key from cursors order by :cursor_order: offset 0
+  select run_key from cursors where :cursor_is_due: order by :cursor_order: offset 0
 ) c
 cross join lateral (select 1 from runs where key = c.run_key for no key update skip locked) r
 limit $1;
@@ -54,7 +60,7 @@ limit $1;
 -- name: cursors.first_of_runs
 select key, kind, run_key, subject, position, data
 from cursors
-where run_key = any ($1::bigint[])
+where run_key = any ($1::bigint[]) and :cursor_is_due:
 order by :cursor_order:
 limit $2;
 

@@ -69,6 +69,13 @@ from (
   limit ?3
 );
 
+-- name: tasks.priorities_below
+select distinct t.priority
+from edges e
+cross join task_runs t
+where e.parent = ?1 and t.key = e.child
+limit ?2;
+
 -- name: tasks.parents_of
 select json_group_array(json_array(parent, child)) as list
 from (

@@ -21,6 +21,10 @@ export function tasks(access: Access): Tx['tasks'] {
     insert: (added) => access.insertKeyed(TASK_SHAPE, TASK_NEW, added),
     save: async (changed) => access.save(TASK_SHAPE, changed),
     childrenOf: (parents, page) => childrenOf(access, parents, page),
+    prioritiesBelow: async (parent, limit) =>
+      (await transaction.lists('tasks.priorities_below', parent, limit)).map(
+        ([priority]) => priority as number,
+      ),
     parentsOf: async (children) => toEdges(await transaction.lists('tasks.parents_of', children)),
     link: async (edges) => {
       if (edges.length === 0) return;

@@ -34,6 +34,8 @@ export function tasks(access: Access): Tx['tasks'] {
     save: async (changed) => access.save(SHAPE, changed),
     childrenOf: async (parents, { after, limit }) =>
       edges('tasks.children_of', JSON.stringify(parents), after, limit),
+    prioritiesBelow: async (parent, limit) =>
+      access.rows<{ priority: number }>('tasks.priorities_below', parent, limit).map((row) => row.priority),
     parentsOf: async (children) => edges('tasks.parents_of', JSON.stringify(children)),
     link: async (added) => access.many('tasks.link', added),
     unfinished: async (run_key, { after, limit }) => list('tasks.unfinished', run_key, after, limit),
