@@ -1,6 +1,6 @@
 /**
- * Group commit (DESIGN "The hot path"): while one transaction is under way, arrivals queue up, and the next takes them all.
- * No timers: an arrival waits for the end of the current turn of the event loop, never for a clock. Results and claims of all
+ * Group commit (DESIGN "The hot path"): while as many transactions are under way as the store has lanes, arrivals queue up, and the
+ * next takes them all. No timers: an arrival waits for the end of the current turn of the event loop, never for a clock. Results and claims of all
  * callers are merged into one step; a batch that fails is taken apart until the offender stands alone.
  */
 import type { Clock } from '../base/clock.ts';
@@ -65,7 +65,8 @@ export class Committer {
   readonly #submits: Submit[] = [];
   readonly #actions: Act[] = [];
   readonly #hasBroker: boolean;
-  #isBusy = false;
+  /** Transactions under way. */
+  #busy = 0;
 
   constructor(options: {
     store: Store;
@@ -110,8 +111,8 @@ export class Committer {
   }
 
   #schedule(): void {
-    if (this.#isBusy) return;
-    this.#isBusy = true;
+    if (this.#busy >= this.#store.lanes) return;
+    this.#busy += 1;
     setImmediate(() => void this.#drain());
   }
 
@@ -125,7 +126,7 @@ export class Committer {
       // Let I/O in: a synchronous store would otherwise keep the loop to itself.
       await new Promise((resolve) => setImmediate(resolve));
     }
-    this.#isBusy = false;
+    this.#busy -= 1;
   }
 
   /** As many starts as one transaction may take; at least one, however large. */

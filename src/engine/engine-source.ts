@@ -64,6 +64,11 @@ export class EngineSource implements WorkSource {
   /** The moment of `queued` at which the queue had less than was asked for, and until when that is believed. */
   #dry = { mark: -1, until: 0 };
 
+  /** While one call is being committed, the results of another are put together. */
+  get callsAtOnce(): number {
+    return this.#context.store.lanes;
+  }
+
   constructor(context: EngineContext, options: SourceOptions) {
     this.#context = context;
     this.#options = options;

@@ -14,14 +14,13 @@ export function readStatements(dialect: string): ReadonlyMap<string, string> {
     for (const block of text.split(/^-- (?=name: |define: )/m).slice(1)) {
       const [head = '', ...lines] = block.split('\n');
       const [kind, name = ''] = head.split(': ');
-      const body = lines.join('\n').trim();
+      const body = lines
+        .join('\n')
+        .trim()
+        .replace(/:(\w+):/g, (whole, piece: string) => pieces.get(piece) ?? whole);
       invariant(!statements.has(name), `the statement ${name} exists twice`);
       if (kind === 'define') pieces.set(name, body);
-      else
-        statements.set(
-          name,
-          body.replace(/:(\w+):/g, (whole, piece: string) => pieces.get(piece) ?? whole),
-        );
+      else statements.set(name, body);
     }
   }
   return statements;

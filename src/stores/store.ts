@@ -331,7 +331,9 @@ export interface Store {
   readonly clock: Clock;
   /** Brings the schema up to date; refuses one that this build does not understand. */
   migrate(): Promise<{ applied: readonly string[] }>;
-  /** One transaction. Transactions of one store run one after another within a process. */
+  /** How many transactions of this process may be under way at once; more wait for their turn. */
+  readonly lanes: number;
+  /** One transaction. */
   write<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** A consistent view without the right to change anything. */
   read<T>(work: (tx: Tx) => Promise<T>): Promise<T>;

@@ -44,11 +44,12 @@ order by c.rank, c.task_key
 limit $2;
 
 -- name: claimable.peek_locked
--- The same for a writer: takes the lock of each run it meets and passes over the rows of a run that somebody else holds.
-select c.queue_key, c.rank, c.task_key, c.run_key
+-- The same for a writer: takes the lock of each run it meets and passes over the rows of a run that somebody else holds. Behind the
+-- row: who wrote the run last, and who we are.
+select c.queue_key, c.rank, c.task_key, c.run_key, c.writer, pg_current_xact_id()::text
 from unnest(coalesce($1::bigint[], array(select key from queues))) q (key)
 cross join lateral (
-  select o.queue_key, o.rank, o.task_key, o.run_key
+  select o.queue_key, o.rank, o.task_key, o.run_key, r.writer
   from (
     select queue_key, rank, task_key, run_key
     from claimable
@@ -56,7 +57,9 @@ cross join lateral (
     order by rank, task_key
     offset 0
   ) o
-  cross join lateral (select 1 from runs where key = o.run_key for no key update skip locked) r
+  cross join lateral (
+    select xmin::text as writer from runs where key = o.run_key for no key update skip locked
+  ) r
   limit $2
 ) c
 order by c.rank, c.task_key

@@ -12,47 +12,48 @@ select r.*
 from unnest($1::bigint[]) u (key)
 cross join lateral (select :run_row: from runs where key = u.key offset 0) r;
 
+-- define: meant_runs
+  select m.key, max(m.writer) as writer
+  from (
+    select t.run_key as key, '' as writer
+    from unnest($1::bigint[]) u (key)
+    cross join lateral (select run_key from task_runs where key = u.key offset 0) t
+    union all
+    select u.key, u.writer from unnest($2::bigint[], $3::text[]) u (key, writer)
+  ) m
+  group by m.key
+  order by m.key
+  offset 0
+
+-- define: run_unless_known
+  xmin::text as writer, case when xmin::text = k.writer then null else json_build_array(:run_row:)::text end as list
+
 -- name: runs.lock
--- Waits for every run, in key order. Behind the row: who wrote it last, and who we are.
-select r.*, pg_current_xact_id()::text
-from (select distinct key from unnest($1::bigint[]) u (key) order by key offset 0) k
-cross join lateral (
-  select :run_row:, xmin::text as writer from runs where key = k.key for no key update
-) r;
+-- $1 tasks whose runs are meant, $2 runs, $3 who wrote each of these last as far as we know: only what has changed since is sent.
+-- Waits for every run, in key order. Behind the key: who wrote the run last, and who we are.
+select k.key, r.writer, pg_current_xact_id()::text, r.list
+from (:meant_runs:) k
+cross join lateral (select :run_unless_known: from runs where key = k.key for no key update) r;
 
 -- name: runs.lock_free
 -- Never waits: a run that somebody holds is left out.
-select r.*, pg_current_xact_id()::text
-from (select distinct key from unnest($1::bigint[]) u (key) order by key offset 0) k
-cross join lateral (
-  select :run_row:, xmin::text as writer from runs where key = k.key for no key update skip locked
-) r;
+select k.key, r.writer, pg_current_xact_id()::text, r.list
+from (:meant_runs:) k
+cross join lateral (select :run_unless_known: from runs where key = k.key for no key update skip locked) r;
 
--- name: runs.lock_of_tasks
-select r.*, pg_current_xact_id()::text
+-- name: runs.expect
+-- Takes runs that are as we know them. With any other the division fails, and with it the transaction, which starts again.
+select pg_current_xact_id()::text, 1 / (count(*) = cardinality($1::bigint[]))::integer
 from (
-  select distinct t.run_key
-  from unnest($1::bigint[]) u (key)
-  cross join lateral (select run_key from task_runs where key = u.key offset 0) t
-  order by t.run_key
-  offset 0
+  select key, writer from unnest($1::bigint[], $2::text[]) u (key, writer) order by key offset 0
 ) k
 cross join lateral (
-  select :run_row:, xmin::text as writer from runs where key = k.run_key for no key update
+  select 1 from (select xmin::text as writer from runs where key = k.key for no key update) l where l.writer = k.writer
 ) r;
 
--- name: runs.lock_free_of_tasks
-select r.*, pg_current_xact_id()::text
-from (
-  select distinct t.run_key
-  from unnest($1::bigint[]) u (key)
-  cross join lateral (select run_key from task_runs where key = u.key offset 0) t
-  order by t.run_key
-  offset 0
-) k
-cross join lateral (
-  select :run_row:, xmin::text as writer from runs where key = k.run_key for no key update skip locked
-) r;
+-- name: runs.touch
+-- Something of these runs has changed, though not the row: whoever remembers them must notice.
+update runs set version = version where key = any ($1::bigint[]);
 
 -- name: runs.by_id
 select :run_row: from runs where id = $1;

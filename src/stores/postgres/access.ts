@@ -1,30 +1,44 @@
-/** How operations use a transaction: rows by key under their run's lock, rows saved by what has changed. */
-
+/** How operations use a transaction: rows by key under their run's lock, from memory where they are known, saved by what has changed. */
+import { isTerminal, type RunStatus, type TaskStatus } from '../../domain/states.ts';
 import { type ChangedRow, changesOf } from '../row-groups.ts';
 import { type RowShape, RUN_SHAPE, TASK_SHAPE } from '../row-shapes.ts';
 import type { RunRow, TaskRow } from '../rows.ts';
 import type { Command, Lists } from './batch.ts';
 import { insertStatement, updateStatements } from './row-statements.ts';
+import { type List, type RememberedRun, RunView } from './run-memory.ts';
 import { traceTask } from './task-traces.ts';
 import type { Transaction } from './transaction.ts';
 import type { Value } from './values.ts';
 
 /** The place of the key in a list. */
 const KEY = 0;
-const RUN_COLUMN_COUNT = RUN_SHAPE.columns.length;
+const RUN_STATUS = RUN_SHAPE.columns.indexOf('status');
 const TASK_RUN_KEY = TASK_SHAPE.columns.indexOf('run_key');
+const TASK_STATUS = TASK_SHAPE.columns.indexOf('status');
 /** With few parents, the rows of up to this many children come along: the next question is always for them. */
 export const PARENTS_FEW = 16;
 export const CHILDREN_AHEAD = 32;
 /** Inserts take at most this many rows at once, so that a parameter keeps a sane size. */
 const INSERT_ROWS_MAX = 10_000;
 
+/** What a lock is for: runs by key, and the runs of tasks of which only the key is known. */
+interface Meant {
+  readonly runs: readonly number[];
+  readonly tasks: readonly number[];
+}
+
 /** The ways in which operations reach rows. */
 export class Access {
   readonly transaction: Transaction;
-  /** Rows that came along with another answer; good while their run is held and nobody here has written them. */
-  readonly #ahead = new Map<number, readonly unknown[]>();
+  /** What is known of the runs that are held. */
+  readonly #views = new Map<number, RunView>();
+  /** What was remembered of a run when its lock was asked for. */
+  readonly #asked = new Map<number, RememberedRun>();
   readonly #runOfTask = new Map<number, number>();
+  /** Runs of which something has changed. */
+  readonly #changed = new Set<number>();
+  /** Rows that came along with another answer; good while their run is held and nobody here has written them. */
+  readonly #ahead = new Map<number, List>();
   /** All edges below a few tasks that were read first; whoever settles them asks for these next. */
   #below: { readonly parents: ReadonlySet<number>; readonly edges: Lists } | null = null;
 
@@ -36,42 +50,70 @@ export class Access {
     return this.transaction.locks;
   }
 
+  get #memory(): Transaction['memory'] {
+    return this.transaction.memory;
+  }
+
   // ── Runs ───────────────────────────────────────────────────────────────────────────────────────────────────
 
   async runsByKeys(keys: readonly number[]): Promise<RunRow[]> {
     const { transaction } = this;
     if (!transaction.isWriter) return this.made(RUN_SHAPE, await transaction.lists('runs.by_keys', keys));
-    const unknown = keys.filter((key) => this.#locks.listOf(key) === undefined);
+    const unknown = keys.filter((key) => !this.#views.has(key));
     if (unknown.length > 0) {
-      const [locked = []] = await transaction.read(this.#lock(unknown));
-      this.#locks.accept(locked, RUN_COLUMN_COUNT);
+      const [locked = []] = await transaction.read(this.#lock({ runs: unknown, tasks: [] }));
+      this.#accept(locked);
       this.#locks.require(unknown);
     }
     return this.made(
       RUN_SHAPE,
       keys.flatMap((key) => {
-        const list = this.#locks.listOf(key);
-        return list === undefined ? [] : [list];
+        const view = this.#views.get(key);
+        return view === undefined ? [] : [view.list];
       }),
     );
   }
 
   /** Takes runs if nobody holds them. */
   async lockFree(keys: readonly number[], ...commands: readonly Command[]): Promise<readonly Lists[]> {
-    const unknown = [...new Set(keys)].filter((key) => this.#locks.listOf(key) === undefined);
+    const unknown = [...new Set(keys)].filter((key) => !this.#views.has(key));
     if (unknown.length === 0) return commands.length === 0 ? [] : this.transaction.read(...commands);
-    const [locked = [], ...results] = await this.transaction.read(
-      this.transaction.command('runs.lock_free', unknown),
-      ...commands,
-    );
-    this.#locks.accept(locked, RUN_COLUMN_COUNT);
+    const lock = this.#ask('runs.lock_free', { runs: unknown, tasks: [] });
+    const [locked = [], ...results] = await this.transaction.read(lock, ...commands);
+    this.#accept(locked);
     return results;
   }
 
-  #lock(keys: readonly number[]): Command {
-    if (!this.#locks.mayWait) return this.transaction.command('runs.lock_free', keys);
-    this.#locks.await(keys);
-    return this.transaction.command('runs.lock', keys);
+  /** A lock that waits, if it may; otherwise it takes what is free. */
+  #lock(meant: Meant): Command {
+    if (!this.#locks.mayWait) return this.#ask('runs.lock_free', meant);
+    this.#locks.await(meant.runs);
+    return this.#ask('runs.lock', meant);
+  }
+
+  #ask(name: string, { runs, tasks }: Meant): Command {
+    const writers = runs.map((key) => {
+      const known = this.#memory?.get(key);
+      if (known !== undefined) this.#asked.set(key, known);
+      return known?.writer ?? '';
+    });
+    return this.transaction.command(name, tasks, runs, writers);
+  }
+
+  /** Takes in what a lock has told: each run with its last writer, our own number, and the row unless it is as we knew it. */
+  #accept(lists: Lists): void {
+    for (const [key, writer, xid, text] of lists as readonly [number, string, string, string | null][]) {
+      this.#locks.accept(key, writer, xid);
+      if (this.#views.has(key)) continue;
+      const known = text === null ? this.#asked.get(key) : this.#memory?.get(key);
+      if (known?.writer === writer) this.#see(new RunView(known.list, writer, known));
+      else if (text !== null) this.#see(new RunView(JSON.parse(text) as List, writer, null));
+    }
+  }
+
+  #see(view: RunView): void {
+    this.#views.set(view.key, view);
+    this.#memory?.use(view.key);
   }
 
   // ── Tasks ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -79,37 +121,102 @@ export class Access {
   async tasksByKeys(keys: readonly number[]): Promise<TaskRow[]> {
     const { transaction } = this;
     if (!transaction.isWriter) return this.made(TASK_SHAPE, await transaction.lists('tasks.by_keys', keys));
-    const known: (readonly unknown[])[] = [];
-    const missing: number[] = [];
-    for (const key of keys) {
-      const list = this.#ahead.get(key);
-      if (list !== undefined && this.#locks.holds(list[TASK_RUN_KEY] as number)) known.push(list);
-      else missing.push(key);
-    }
-    const found = missing.length === 0 ? [] : await this.#readTasks(missing);
-    return this.made(TASK_SHAPE, [...known, ...found]);
+    const { unread, remembered } = this.#split(keys);
+    const runs = new Set(remembered.map((key) => this.#memory?.runOf(key) ?? 0));
+    if (unread.length === 0 && runs.size > 0 && this.#mayPresume(runs)) this.#presume([...runs]);
+    else if (unread.length > 0 || runs.size > 0) await this.#lockAndRead(unread, [...runs]);
+    // What was remembered of a run that somebody else has written since is read now.
+    const stale = remembered.filter((key) => this.#known(key) === undefined);
+    if (stale.length > 0) this.#keep(await transaction.lists('tasks.by_keys', stale));
+    return this.made(
+      TASK_SHAPE,
+      keys.flatMap((key) => {
+        const list = this.#known(key);
+        return list === undefined ? [] : [list];
+      }),
+    );
   }
 
-  async #readTasks(keys: readonly number[]): Promise<Lists> {
+  /** Tasks that are to be read, and those of runs that are to be locked but may be as they are remembered. */
+  #split(keys: readonly number[]): { unread: number[]; remembered: number[] } {
+    const unread: number[] = [];
+    const remembered: number[] = [];
+    for (const key of keys) {
+      if (this.#known(key) !== undefined) continue;
+      const run_key = this.#memory?.runOf(key);
+      if (run_key === undefined || this.#views.has(run_key)) unread.push(key);
+      else remembered.push(key);
+    }
+    return { unread, remembered };
+  }
+
+  /** A task of a held run as this transaction would read it. */
+  #known(key: number): List | undefined {
+    const run_key = this.#runOfTask.get(key) ?? this.#memory?.runOf(key);
+    const view = run_key === undefined ? undefined : this.#views.get(run_key);
+    if (view !== undefined) return view.task(key) ?? this.#aheadOf(key);
+    return this.#aheadOf(key);
+  }
+
+  #aheadOf(key: number): List | undefined {
+    const list = this.#ahead.get(key);
+    return list !== undefined && this.#views.has(list[TASK_RUN_KEY] as number) ? list : undefined;
+  }
+
+  /** Whether runs may be taken for what is remembered of them, to be proven right by a statement that travels with the next ones. */
+  #mayPresume(runs: ReadonlySet<number>): boolean {
+    return (
+      this.#locks.mayWait && this.#locks.mayRestart && [...runs].every((key) => !this.#memory?.isInUse(key))
+    );
+  }
+
+  #presume(keys: readonly number[]): void {
+    const known = keys.flatMap((key) => this.#memory?.get(key) ?? []);
+    this.#locks.await(keys);
+    for (const run of known) {
+      this.#locks.add(run.list[KEY] as number);
+      this.#see(new RunView(run.list, run.writer, run));
+    }
+    this.transaction.expect(
+      keys,
+      known.map(({ writer }) => writer),
+    );
+  }
+
+  /** Locks runs, those of tasks too, and reads the tasks. */
+  async #lockAndRead(tasks: readonly number[], runs: readonly number[]): Promise<void> {
     const { transaction } = this;
-    const runs = new Set(keys.map((key) => this.#runOfTask.get(key) ?? 0));
-    const read = transaction.command('tasks.by_keys', keys);
-    if ([...runs].every((key) => this.#locks.holds(key))) {
-      const [lists = []] = await this.lockFree([...runs], read);
-      return lists;
+    const noted = new Set(tasks.map((key) => this.#runOfTask.get(key) ?? this.#memory?.runOf(key) ?? 0));
+    const read = (): Command => transaction.command('tasks.by_keys', tasks);
+    if (runs.length === 0 && [...noted].every((key) => this.#locks.holds(key))) {
+      const [lists = []] = await this.lockFree([...noted], read());
+      this.#keep(lists);
+      return;
     }
     const { mayWait } = this.#locks;
-    if (mayWait) this.#locks.await([]);
-    const lock = transaction.command(mayWait ? 'runs.lock_of_tasks' : 'runs.lock_free_of_tasks', keys);
-    const ahead = keys.length > PARENTS_FEW ? [] : this.#askBelow(keys);
-    const [locked = [], lists = [], edges, children] = await transaction.read(lock, read, ...ahead);
-    this.#locks.accept(locked, RUN_COLUMN_COUNT);
+    const lock = this.#lock({ runs, tasks });
+    const ahead = runs.length > 0 || tasks.length > PARENTS_FEW ? [] : this.#askBelow(tasks);
+    const reads = tasks.length === 0 ? [] : [read(), ...ahead];
+    const [locked = [], lists = [], edges, children] = await transaction.read(lock, ...reads);
+    this.#accept(locked);
+    this.#locks.require(runs);
     this.#requireRunsOf(lists, mayWait);
+    this.#keep(lists);
     if (edges !== undefined && edges.length <= CHILDREN_AHEAD) {
-      this.#below = { parents: new Set(keys), edges };
+      this.#below = { parents: new Set(tasks), edges };
       this.keepAhead(children ?? []);
     }
-    return lists;
+  }
+
+  /** Tasks that were read under their run's lock. */
+  #keep(lists: Lists): void {
+    for (const list of lists) {
+      const key = list[KEY] as number;
+      const run_key = list[TASK_RUN_KEY] as number;
+      this.#runOfTask.set(key, run_key);
+      if (isTerminal(list[TASK_STATUS] as TaskStatus)) this.#ahead.set(key, list);
+      else this.#views.get(run_key)?.tasks.set(key, list);
+    }
   }
 
   #askBelow(keys: readonly number[]): readonly Command[] {
@@ -119,17 +226,34 @@ export class Access {
     ];
   }
 
-  /** The edges below tasks, when they came along with the tasks. */
+  /** The edges below tasks in the order of the children, when they are remembered or came along with the tasks. */
   edgesBelow(parents: readonly number[]): Lists | null {
+    const remembered = this.#rememberedBelow(parents);
+    if (remembered !== null) return remembered;
     const below = this.#below;
     if (below === null || !parents.every((key) => below.parents.has(key))) return null;
     const wanted = new Set(parents);
     return below.edges.filter(([parent]) => wanted.has(parent as number));
   }
 
+  #rememberedBelow(parents: readonly number[]): Lists | null {
+    const edges: [number, number][] = [];
+    for (const parent of parents) {
+      const run_key = this.#runOfTask.get(parent) ?? this.#memory?.runOf(parent);
+      const children = run_key === undefined ? undefined : this.#views.get(run_key)?.childrenOf(parent);
+      if (children === undefined) return null;
+      for (const child of children) edges.push([parent, child]);
+    }
+    return edges.sort((a, b) => a[1] - b[1] || a[0] - b[0]);
+  }
+
   /** Edges were added. */
-  forgetEdges(): void {
+  link(edges: readonly (readonly [parent: number, child: number])[]): void {
     this.#below = null;
+    for (const [parent, child] of edges) {
+      const run_key = this.#runOfTask.get(parent) ?? this.#memory?.runOf(parent);
+      if (run_key !== undefined) this.#views.get(run_key)?.link(parent, child);
+    }
   }
 
   #requireRunsOf(lists: Lists, hasWaited: boolean): void {
@@ -146,8 +270,11 @@ export class Access {
       const [lists = []] = await transaction.read(read);
       return this.made(TASK_SHAPE, lists);
     }
-    const [locked = [], lists = []] = await transaction.read(this.#lock([run_key]), read);
-    this.#locks.accept(locked, RUN_COLUMN_COUNT);
+    const [locked = [], lists = []] = await transaction.read(
+      this.#lock({ runs: [run_key], tasks: [] }),
+      read,
+    );
+    this.#accept(locked);
     this.#locks.require([run_key]);
     return this.made(TASK_SHAPE, lists);
   }
@@ -169,21 +296,35 @@ export class Access {
       return this.made(TASK_SHAPE, lists.filter(isOurs));
     }
     const unknown = runs.filter((key) => !this.#locks.holds(key));
-    const [locked = [], lists = []] = await transaction.read(this.#lock(unknown), again);
-    this.#locks.accept(locked, RUN_COLUMN_COUNT);
+    const [locked = [], lists = []] = await transaction.read(this.#lock({ runs: unknown, tasks: [] }), again);
+    this.#accept(locked);
     this.#requireRunsOf(lists, false);
     return this.made(TASK_SHAPE, lists);
   }
 
-  /** Says whose run a task is of, so that it need not be asked. */
+  /** Says whose run a task is of, so that it need not be asked; the run was locked on the way. */
   noteRun(task_key: number, run_key: number): void {
     this.#runOfTask.set(task_key, run_key);
     this.#locks.add(run_key);
   }
 
+  /** A run that was locked on the way, with its last writer and our number. */
+  noteLocked(run_key: number, writer: string, xid: string): void {
+    if (this.#views.has(run_key)) return;
+    this.#locks.accept(run_key, writer, xid);
+    const known = this.#memory?.get(run_key);
+    if (known?.writer === writer) this.#see(new RunView(known.list, writer, known));
+  }
+
   /** Keeps rows that came along for the moment they are asked for. */
   keepAhead(lists: Lists): void {
     for (const list of lists) this.#ahead.set(list[0] as number, list);
+  }
+
+  /** Runs were removed. */
+  forget(keys: readonly number[]): void {
+    this.#memory?.forget(keys);
+    for (const key of keys) this.#changed.delete(key);
   }
 
   // ── Rows ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -207,15 +348,50 @@ export class Access {
       const changed = changesOf(before, list, shape.changing);
       if (changed > 0) changes.push({ key: row.key, list, changed });
       loaded.set(row, list);
-      if (shape.table === 'runs') this.#locks.update(row.key, list);
+      if (shape.table === 'runs') this.#noteRunRow(row.key, list, changed > 0);
       else {
-        this.#ahead.delete(row.key);
+        if (changed > 0) this.#noteTaskRow(row.key, list);
         tracks.follow(before, list);
       }
     }
     for (const statement of updateStatements(shape, changes))
       this.transaction.laterBuilt(`${shape.table}.save`, statement);
     tracks.write(this.transaction);
+  }
+
+  #noteRunRow(key: number, list: List, isWritten: boolean): void {
+    const view = this.#views.get(key);
+    if (view === undefined) return;
+    view.list = list;
+    view.isWritten ||= isWritten;
+    view.isOver = isTerminal(list[RUN_STATUS] as RunStatus);
+  }
+
+  #noteTaskRow(key: number, list: List): void {
+    const run_key = list[TASK_RUN_KEY] as number;
+    this.#ahead.delete(key);
+    this.#changed.add(run_key);
+    this.#runOfTask.set(key, run_key);
+    this.#views.get(run_key)?.tasks.set(key, isTerminal(list[TASK_STATUS] as TaskStatus) ? null : list);
+    this.transaction.sample ??= { key, list };
+  }
+
+  /** Sees to it that every run of which something has changed is written: nobody may take what they remember of it for true. */
+  touch(): void {
+    const untouched = [...this.#changed].filter((key) => this.#views.get(key)?.isWritten !== true);
+    if (untouched.length === 0) return;
+    this.transaction.later('runs.touch', untouched);
+    for (const key of untouched) {
+      const view = this.#views.get(key);
+      if (view !== undefined) view.isWritten = true;
+    }
+  }
+
+  /** The transaction is over. */
+  end(isCommitted: boolean): void {
+    const { xid } = this.#locks;
+    this.#memory?.release(this.#views.keys());
+    if (isCommitted && xid !== null) this.#memory?.absorb(this.#views.values(), xid);
   }
 
   /** Inserts rows whose keys nobody asks for. */
@@ -259,7 +435,20 @@ export class Access {
       const list = shape.toList(row);
       list[KEY] = key;
       this.transaction.loaded.set(row, list);
+      this.#noteInserted(shape.table, key, list);
       return key;
     });
+  }
+
+  #noteInserted(table: RowShape<never>['table'], key: number, list: List): void {
+    if (table === 'runs') {
+      const view = new RunView(list, '', null);
+      view.isWritten = true;
+      this.#locks.add(key);
+      this.#see(view);
+      return;
+    }
+    this.#noteTaskRow(key, list);
+    this.#views.get(list[TASK_RUN_KEY] as number)?.below.set(key, []);
   }
 }

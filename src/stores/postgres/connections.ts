@@ -1,5 +1,5 @@
 /**
- * The connections of one store: one that writes, a few that read. A lost one is replaced when it is needed next. While the
+ * The connections of one store: one for each lane that writes, a few that read. A lost one is replaced when it is needed next. While the
  * server is away, calls fail at once until the next try is due, so that nobody hangs and nobody hammers (SPEC S14.7).
  */
 import { Client, type ClientBase, type ClientConfig, Pool } from 'pg';
@@ -32,13 +32,18 @@ export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
   idle_in_transaction_session_timeout: String(IDLE_IN_TRANSACTION_MS),
 };
 
+interface Writer {
+  readonly client: Client;
+  readonly session: Session;
+}
+
 /** Opens, hands out and replaces connections. */
 export class Connections {
   readonly #config: ClientConfig;
   readonly #answerTimeoutMs: number;
   readonly #pool: Pool;
   readonly #readers = new WeakMap<ClientBase, Session>();
-  #writer: { readonly client: Client; readonly session: Session } | null = null;
+  readonly #writers = new Map<number, Writer>();
   #away: { readonly until: number; readonly waitMs: number; readonly error: unknown } | null = null;
 
   constructor(connectionString: string, answerTimeoutMs = ANSWER_TIMEOUT_MS) {
@@ -63,17 +68,17 @@ export class Connections {
     this.#pool.on('connect', (client) => client.on('error', () => {}));
   }
 
-  /** The session that writes. */
-  async writer(): Promise<Session> {
-    this.#writer ??= await this.#reach(() => this.#openWriter());
-    return this.#writer.session;
+  /** The session that writes in a lane. */
+  async writer(lane: number): Promise<Session> {
+    const open = this.#writers.get(lane) ?? (await this.#reach(() => this.#openWriter(lane)));
+    return open.session;
   }
 
-  /** The writer cannot be relied on any more. */
-  dropWriter(): void {
-    const lost = this.#writer;
-    this.#writer = null;
-    if (lost !== null) void lost.client.end().catch(() => {});
+  /** The writer of a lane cannot be relied on any more. */
+  dropWriter(lane: number): void {
+    const lost = this.#writers.get(lane);
+    this.#writers.delete(lane);
+    if (lost !== undefined) void lost.client.end().catch(() => {});
   }
 
   /** Uses a reading session for a while. */
@@ -107,18 +112,20 @@ export class Connections {
   }
 
   async close(): Promise<void> {
-    const writer = this.#writer;
-    this.#writer = null;
-    await Promise.allSettled([writer?.client.end(), this.#pool.end()]);
+    const writers = [...this.#writers.values()];
+    this.#writers.clear();
+    await Promise.allSettled([...writers.map(({ client }) => client.end()), this.#pool.end()]);
   }
 
-  async #openWriter(): Promise<{ client: Client; session: Session }> {
+  async #openWriter(lane: number): Promise<Writer> {
     const client = new Client(this.#config);
     client.on('error', () => {
-      if (this.#writer?.client === client) this.#writer = null;
+      if (this.#writers.get(lane)?.client === client) this.#writers.delete(lane);
     });
     await client.connect();
-    return { client, session: this.#newSession(client) };
+    const writer = { client, session: this.#newSession(client) };
+    this.#writers.set(lane, writer);
+    return writer;
   }
 
   #newSession(client: ClientBase): Session {

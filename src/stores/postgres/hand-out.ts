@@ -40,9 +40,14 @@ export function claimable(access: Access): Tx['claimable'] {
     },
     peek: async (queues, limit) => {
       const name = transaction.isWriter ? 'claimable.peek_locked' : 'claimable.peek';
-      const rows = toClaimable(await transaction.lists(name, queues === 'all' ? null : queues, limit));
-      if (transaction.isWriter) for (const row of rows) access.noteRun(row.task_key, row.run_key);
-      return rows;
+      const lists = await transaction.lists(name, queues === 'all' ? null : queues, limit);
+      if (transaction.isWriter) {
+        for (const [, , task_key, run_key, writer, xid] of lists) {
+          access.noteRun(task_key as number, run_key as number);
+          access.noteLocked(run_key as number, writer as string, xid as string);
+        }
+      }
+      return toClaimable(lists);
     },
     ofRun: async (run_key, queues, limit) => {
       const read = transaction.command('claimable.of_run', run_key, queues === 'all' ? null : queues, limit);

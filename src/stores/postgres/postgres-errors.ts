@@ -29,6 +29,11 @@ export function isWorthRepeating(error: unknown): boolean {
   return ['40001', '40P01', '23505'].includes(codeOf(error));
 }
 
+/** What a statement fails with that has found a run other than it was expected to be. */
+export function isDivisionByZero(error: unknown): boolean {
+  return codeOf(error) === '22012';
+}
+
 /** An operating error as a RelayError; anything else comes back as it is. */
 export function toStoreError(error: unknown, description: string): unknown {
   if (error instanceof RelayError) return error;

@@ -9,18 +9,23 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import { RelayError } from '../../base/errors.ts';
 import { readStatements } from '../statements.ts';
 import type { Store, Tx } from '../store.ts';
+import { Access } from './access.ts';
 import { Announcements } from './announcements.ts';
 import type { Command } from './batch.ts';
 import { Connections } from './connections.ts';
 import { DatabaseClock } from './database-clock.ts';
+import { askAfterNumber, askAfterWritten } from './doubt.ts';
 import { migrate } from './migrate.ts';
 import { isConnectionLost, isWorthRepeating, toStoreError } from './postgres-errors.ts';
 import { createTx } from './postgres-tx.ts';
 import { QueueHygiene } from './queue-hygiene.ts';
 import { LockConflict } from './run-locks.ts';
+import { RunMemory } from './run-memory.ts';
 import type { Session } from './session.ts';
 import { Transaction } from './transaction.ts';
 
+/** Connections that write: while the server works on one transaction, this process puts the next one together. */
+const LANES = 2;
 /** How often a transaction starts again because of locks before it just waits, and because of anything else. */
 const RESTARTS_MAX = 20;
 const REPEATS_MAX = 5;
@@ -56,15 +61,19 @@ interface FirstLocks {
 export class PostgresStore implements Store {
   readonly description: string;
   readonly clock: DatabaseClock;
+  readonly lanes = LANES;
   readonly #connections: Connections;
   readonly #hygiene: QueueHygiene;
   readonly #announcements: Announcements;
   readonly #url: string;
   readonly #texts = readStatements('postgres');
   readonly #queues = new Map<string, number>();
+  readonly #memory = new RunMemory();
   readonly #onStatement: (name: string) => void;
   readonly #reads = new Set<Promise<unknown>>();
-  #lastWrite: Promise<unknown> = Promise.resolve();
+  readonly #writes = new Set<Promise<unknown>>();
+  readonly #freeLanes = Array.from({ length: LANES }, (_, lane) => lane);
+  readonly #waiting: ((lane: number) => void)[] = [];
   #isClosed = false;
   #snapshot = '';
   #changes = 0;
@@ -86,9 +95,22 @@ export class PostgresStore implements Store {
   }
 
   write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-    const mine = this.#lastWrite.then(() => this.#told(() => this.#transaction(work)));
-    this.#lastWrite = mine.catch(() => {});
-    return mine;
+    const mine = this.#told(() => this.#inLane((lane) => this.#transaction(work, lane)));
+    this.#writes.add(mine);
+    return mine.finally(() => this.#writes.delete(mine));
+  }
+
+  /** The first lane that is free, so that one that is used now and then is always the same. */
+  async #inLane<T>(use: (lane: number) => Promise<T>): Promise<T> {
+    const free = this.#freeLanes.sort((a, b) => a - b).shift();
+    const lane = free ?? (await new Promise<number>((resolve) => this.#waiting.push(resolve)));
+    try {
+      return await use(lane);
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#freeLanes.push(lane);
+      else next(lane);
+    }
   }
 
   read<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
@@ -138,7 +160,7 @@ export class PostgresStore implements Store {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    await Promise.allSettled([this.#lastWrite, ...this.#reads]);
+    await Promise.allSettled([...this.#writes, ...this.#reads]);
     await this.#hygiene.stop();
     await this.#announcements.stop();
     await this.#connections.close();
@@ -154,12 +176,12 @@ export class PostgresStore implements Store {
     }
   }
 
-  async #transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+  async #transaction<T>(work: (tx: Tx) => Promise<T>, lane: number): Promise<T> {
     let firstLocks: FirstLocks = { keys: [], limits: [] };
     let repeats = 0;
     for (let restarts = 0; ; ) {
       try {
-        return await this.#attempt(work, { firstLocks, mayRestart: restarts < RESTARTS_MAX });
+        return await this.#attempt(work, { lane, firstLocks, mayRestart: restarts < RESTARTS_MAX });
       } catch (error) {
         if (error instanceof LockConflict) {
           firstLocks = error;
@@ -173,32 +195,39 @@ export class PostgresStore implements Store {
 
   async #attempt<T>(
     work: (tx: Tx) => Promise<T>,
-    options: { readonly firstLocks: FirstLocks; readonly mayRestart: boolean },
+    options: { readonly lane: number; readonly firstLocks: FirstLocks; readonly mayRestart: boolean },
   ): Promise<T> {
-    const session = await this.#connections.writer();
+    const { lane } = options;
+    const session = await this.#connections.writer(lane);
     this.#onStatement('begin');
     const transaction = this.#newTransaction(session, options.mayRestart);
+    const access = new Access(transaction);
     let committing: { readonly result: T } | null = null;
+    let isCommitted = false;
     try {
-      const tx = createTx(transaction, (handler, worker) => this.#ensureQueue(handler, worker));
+      const tx = createTx(access, (handler, worker) => this.#ensureQueue(handler, worker));
       const { keys, limits } = options.firstLocks;
       if (keys.length > 0) await tx.runs.byKeys(keys);
       if (limits.length > 0) await tx.limits.lock(limits);
       const result = await work(tx);
+      access.touch();
       this.#onStatement('commit');
       committing = { result };
       await transaction.commit();
+      isCommitted = true;
       this.#hygiene.note(transaction.removedRows);
       return result;
     } catch (error) {
       if (!isConnectionLost(error)) {
-        await transaction.rollback().catch(() => this.#connections.dropWriter());
+        await transaction.rollback().catch(() => this.#connections.dropWriter(lane));
         throw error;
       }
-      this.#connections.dropWriter();
+      this.#connections.dropWriter(lane);
       // Before the commit was sent, a lost connection has undone everything.
-      if (committing === null || !(await this.#hasCommitted(transaction.locks.xid))) throw error;
+      if (committing === null || !(await this.#hasCommitted(transaction, session))) throw error;
       return committing.result;
+    } finally {
+      access.end(isCommitted);
     }
   }
 
@@ -208,18 +237,21 @@ export class PostgresStore implements Store {
       texts: this.#texts,
       onStatement: this.#onStatement,
       isWriter: true,
+      memory: this.#memory,
       mayRestart,
     });
   }
 
   /** What became of a transaction whose end we did not hear of. Unknown counts as no: the engine repeats, and is recognized. */
-  async #hasCommitted(xid: string | null): Promise<boolean> {
-    if (xid === null) return false;
-    const ask: Command = { name: '', text: 'select pg_xact_status($1::text::xid8)', params: [xid] };
-    for (let waitedMs = 0; waitedMs < DOUBT_MS; waitedMs += DOUBT_PAUSE_MS) {
+  async #hasCommitted({ locks: { xid }, sample }: Transaction, session: Session): Promise<boolean> {
+    if (xid === null && sample === null) return false;
+    const until = performance.now() + DOUBT_MS;
+    while (performance.now() < until) {
       try {
-        const [[[status] = []] = []] = await this.#connections.withReader((session) => session.send([ask]));
-        if (status !== 'in progress') return status === 'committed';
+        const answer = await this.#connections.withReader((reader) =>
+          xid === null ? askAfterWritten(reader, session, sample) : askAfterNumber(reader, xid),
+        );
+        if (answer !== null) return answer;
       } catch {
         // Not back yet; asked again until it is too late to matter.
       }
@@ -234,10 +266,11 @@ export class PostgresStore implements Store {
       texts: this.#texts,
       onStatement: () => {},
       isWriter: false,
+      memory: null,
       mayRestart: false,
     });
     try {
-      return await work(createTx(transaction, () => this.#refuse()));
+      return await work(createTx(new Access(transaction), () => this.#refuse()));
     } finally {
       // There is nothing to keep. A connection that cannot do even this is lost, and its next user will hear of it.
       await transaction.rollback().catch(() => {});

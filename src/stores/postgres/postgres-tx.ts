@@ -1,6 +1,6 @@
 /** The operations of a transaction in Postgres. */
 import type { Tx } from '../store.ts';
-import { Access } from './access.ts';
+import type { Access } from './access.ts';
 import { claimable, cursors, type EnsureQueue, queues, timers } from './hand-out.ts';
 import { held, limits } from './limits.ts';
 import { outbox } from './outbox.ts';
@@ -8,11 +8,9 @@ import { contexts, events, idempotency, stats, tokens, workers, workflows } from
 import { artifacts, attempts, logs } from './results.ts';
 import { runs } from './runs.ts';
 import { tasks } from './tasks.ts';
-import type { Transaction } from './transaction.ts';
 
 /** The transaction's operations. */
-export function createTx(transaction: Transaction, ensureQueue: EnsureQueue): Tx {
-  const access = new Access(transaction);
+export function createTx(access: Access, ensureQueue: EnsureQueue): Tx {
   return {
     workflows: workflows(access),
     runs: runs(access),

@@ -3,8 +3,6 @@
  * to need later are taken only if nobody holds them; else the transaction starts again and waits for all it knows of at once.
  * So no two transactions ever wait for each other, and whoever changes a task holds its run.
  */
-import type { Lists } from './batch.ts';
-
 /** The transaction must start again and lock these runs, and then these limits, first. */
 export class LockConflict extends Error {
   override readonly name = 'LockConflict';
@@ -26,7 +24,6 @@ export class RunLocks {
   /** The transaction's number, once it has one. */
   xid: string | null = null;
   readonly #held = new Set<number>();
-  readonly #lists = new Map<number, readonly unknown[]>();
   /** Runs that were waited for: one of these that is not held does not exist. */
   readonly #awaited = new Set<number>();
   readonly #limits = new Set<string>();
@@ -46,23 +43,17 @@ export class RunLocks {
     return this.#held.has(key);
   }
 
-  get held(): readonly number[] {
-    return [...this.#held];
+  get mayRestart(): boolean {
+    return this.#mayRestart;
   }
 
-  /** The row of a held run as this transaction left it, when it is known. */
-  listOf(key: number): readonly unknown[] | undefined {
-    return this.#lists.get(key);
+  get held(): readonly number[] {
+    return [...this.#held];
   }
 
   /** A run of this very transaction, or one that a statement has locked on its way. */
   add(key: number): void {
     this.#held.add(key);
-  }
-
-  /** A held run was written. */
-  update(key: number, list: readonly unknown[]): void {
-    if (this.#held.has(key)) this.#lists.set(key, list);
   }
 
   /** Notes that a lock waits for these runs. */
@@ -72,19 +63,19 @@ export class RunLocks {
   }
 
   /**
-   * Takes in what a lock statement returned: rows, each with its last writer and our own number behind it. A run that was
-   * written by a transaction with a higher number would get its events in the wrong order, so that we start again with a new one.
+   * A lock statement has told of a run who wrote it last, and our own number. A run that was written by a transaction with a higher
+   * number would get its events in the wrong order, so that we start again with a new one.
    */
-  accept(lists: Lists, columns: number): void {
-    for (const list of lists) {
-      const key = list[0] as number;
-      this.#held.add(key);
-      if (!this.#lists.has(key)) this.#lists.set(key, list.slice(0, columns));
-      this.xid = list[columns + 1] as string;
-      const ahead = Number((BigInt(list[columns] as string) - BigInt(this.xid)) & 0xffffffffn);
-      if (this.#mayRestart && ahead > 0 && ahead < AHEAD_MAX)
-        throw new LockConflict(this.held, [...this.#limits]);
-    }
+  accept(key: number, writer: string, xid: string): void {
+    this.#held.add(key);
+    this.xid = xid;
+    const ahead = Number((BigInt(writer) - BigInt(xid)) & 0xffffffffn);
+    if (this.#mayRestart && ahead > 0 && ahead < AHEAD_MAX) throw this.conflict();
+  }
+
+  /** The transaction is to start again and take all that it holds first. */
+  conflict(): LockConflict {
+    return new LockConflict(this.held, [...this.#limits]);
   }
 
   /** Every one of these is ours, or the transaction starts again. */

@@ -29,11 +29,7 @@ export function runs(access: Access): Tx['runs'] {
   return {
     byKeys: (keys) => access.runsByKeys(keys),
     byId: async (id) => (await list('runs.by_id', id))[0] ?? null,
-    insert: async (added) => {
-      const keys = await access.insertKeyed(RUN_SHAPE, RUN_NEW, added);
-      for (const key of keys) transaction.locks.add(key);
-      return keys;
-    },
+    insert: (added) => access.insertKeyed(RUN_SHAPE, RUN_NEW, added),
     save: async (changed) => access.save(RUN_SHAPE, changed),
     list: ({ before, status, workflow_name, label, limit }) =>
       list(
@@ -51,6 +47,7 @@ export function runs(access: Access): Tx['runs'] {
       const blobs = await transaction.rows<{ blob_ref: string }>('runs.blobs', keys);
       for (const part of PARTS) transaction.later(`runs.remove_${part}`, keys);
       transaction.later('runs.remove', keys);
+      access.forget(keys);
       return blobs.map((row) => row.blob_ref);
     },
   };

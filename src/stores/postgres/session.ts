@@ -25,6 +25,11 @@ export class Session {
     this.#options = options;
   }
 
+  /** The server's process behind this connection. */
+  get processId(): number {
+    return (this.#client as ClientBase & { readonly processID: number }).processID;
+  }
+
   /** Runs statements in one round trip; the rows of each come back in order. */
   async send(commands: readonly Command[]): Promise<readonly Lists[]> {
     if (!this.#isSet) await this.#send([settingsCommand(this.#options.settings)]);

@@ -28,7 +28,7 @@ export function tasks(access: Access): Tx['tasks'] {
     parentsOf: async (children) => toEdges(await transaction.lists('tasks.parents_of', children)),
     link: async (edges) => {
       if (edges.length === 0) return;
-      access.forgetEdges();
+      access.link(edges);
       const [parents, children] = [edges.map(([parent]) => parent), edges.map(([, child]) => child)];
       transaction.later('tasks.link', parents, children);
     },
@@ -58,8 +58,8 @@ async function childrenOf(
   { after, limit }: { after: number; limit: number },
 ): Promise<Edge[]> {
   const { transaction } = access;
-  const known = after === 0 ? access.edgesBelow(parents) : null;
-  if (known !== null) return toEdges(known.slice(0, limit));
+  const known = access.edgesBelow(parents);
+  if (known !== null) return toEdges(known.filter(([, child]) => (child as number) > after).slice(0, limit));
   const page = transaction.command('tasks.children_of', parents, after, limit);
   if (!transaction.isWriter || parents.length > PARENTS_FEW) {
     const [edges = []] = await transaction.read(page);

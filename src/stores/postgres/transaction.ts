@@ -4,8 +4,10 @@
  */
 import { invariant } from '../../base/invariant.ts';
 import type { Command, Lists } from './batch.ts';
+import { isDivisionByZero } from './postgres-errors.ts';
 import type { RowStatement } from './row-statements.ts';
 import { RunLocks } from './run-locks.ts';
+import type { List, RunMemory } from './run-memory.ts';
 import type { Session } from './session.ts';
 import { type Param, toParam, type Value } from './values.ts';
 
@@ -15,6 +17,8 @@ export interface TransactionOptions {
   readonly texts: ReadonlyMap<string, string>;
   readonly onStatement: (name: string) => void;
   readonly isWriter: boolean;
+  /** What this process remembers of runs; a reader looks at the store alone. */
+  readonly memory: RunMemory | null;
   /** Whether it may be started again because of locks; the last try waits instead. */
   readonly mayRestart: boolean;
 }
@@ -30,15 +34,21 @@ export class Transaction {
   /** Rows that this transaction has read, each with the list it was made from. */
   readonly loaded = new Map<object, readonly unknown[]>();
   readonly locks: RunLocks;
+  readonly memory: RunMemory | null;
+  /** One of the tasks that were written, as it was written: it tells whether a commit has happened. */
+  sample: { readonly key: number; readonly list: List } | null = null;
   readonly #options: TransactionOptions;
   /** Rows that it has taken out of queue tables. */
   removedRows = 0;
   #waiting: Command[];
   #isBegun = false;
+  /** Runs that were taken for what is remembered of them, and where the statement that proves it stands among those that wait. */
+  #expected: { readonly keys: readonly number[]; readonly place: number } | null = null;
 
   constructor(options: TransactionOptions) {
     this.#options = options;
     this.isWriter = options.isWriter;
+    this.memory = options.memory;
     this.locks = new RunLocks(options.mayRestart);
     this.#waiting = [plain(options.isWriter ? BEGIN_WRITE : BEGIN_READ)];
   }
@@ -73,8 +83,28 @@ export class Transaction {
     const all = [...this.#waiting, ...commands];
     this.#waiting = [];
     this.#isBegun = true;
-    const results = await this.#options.session.send(all);
+    const results = await this.#send(all);
     return results.slice(results.length - commands.length);
+  }
+
+  /** Runs are taken for what is remembered of them: the next batch fails if they are not. */
+  expect(keys: readonly number[], writers: readonly string[]): void {
+    this.#expected = { keys, place: this.#waiting.length };
+    this.#waiting.push(this.command('runs.expect', keys, writers));
+  }
+
+  async #send(commands: readonly Command[]): Promise<readonly Lists[]> {
+    const expected = this.#expected;
+    this.#expected = null;
+    try {
+      const results = await this.#options.session.send(commands);
+      if (expected !== null) this.locks.xid = results[expected.place]?.[0]?.[0] as string;
+      return results;
+    } catch (error) {
+      if (expected === null || !isDivisionByZero(error)) throw error;
+      this.memory?.forget(expected.keys);
+      throw this.locks.conflict();
+    }
   }
 
   /** Rows of one statement as lists. */
