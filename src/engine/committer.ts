@@ -27,6 +27,8 @@ export interface TickRequest {
 export interface TickAnswer {
   readonly results: readonly SettlementResult[];
   readonly leased: readonly { readonly task: TaskRow; readonly run: RunRow }[];
+  /** Whether no other transaction of this process was under way, whose runs a claim would have passed over. */
+  readonly isAlone: boolean;
 }
 
 interface Waiting<Request, Answer> {
@@ -65,8 +67,11 @@ export class Committer {
   readonly #submits: Submit[] = [];
   readonly #actions: Act[] = [];
   readonly #hasBroker: boolean;
-  /** Transactions under way. */
+  /** Lanes in use. */
   #busy = 0;
+  /** Transactions under way, and how many were ever begun. */
+  #open = 0;
+  #begun = 0;
 
   constructor(options: {
     store: Store;
@@ -144,9 +149,17 @@ export class Committer {
   /** One transaction for all; when it fails as a whole, one for each. */
   async #runBatch({ ticks, submits, actions }: Batch): Promise<void> {
     const all = [...actions, ...submits, ...ticks];
-    let announce: () => void;
+    let announce: (isAlone: boolean) => void;
+    const begun = this.#begun + 1;
+    const wasAlone = this.#open === 0;
+    this.#begun = begun;
+    this.#open += 1;
     try {
-      announce = await this.#store.write((tx) => this.#apply(tx, { ticks, submits, actions }));
+      announce = await this.#store
+        .write((tx) => this.#apply(tx, { ticks, submits, actions }))
+        .finally(() => {
+          this.#open -= 1;
+        });
     } catch (error) {
       if (isStoreError(error) || (all.length === 1 && (ticks[0]?.request.settlements.length ?? 0) === 0)) {
         for (const waiting of all) waiting.reject(error);
@@ -159,7 +172,7 @@ export class Committer {
       return;
     }
     // What follows a commit can no longer undo it.
-    announce();
+    announce(wasAlone && this.#begun === begun);
   }
 
   /** Halves the settlements of one step until the one that the store refuses is alone and gets its own answer. */
@@ -172,7 +185,7 @@ export class Committer {
       const results = [...first, ...second];
       const claim: Tick = {
         request: { settlements: [], claim: request.claim },
-        resolve: ({ leased }) => resolve({ results, leased }),
+        resolve: ({ leased, isAlone }) => resolve({ results, leased, isAlone }),
         reject,
       };
       // Not by `tick`: its turn would come only when this one is over.
@@ -207,10 +220,10 @@ export class Committer {
   }
 
   /** Applies a batch and returns what to do once it has committed. */
-  async #apply(tx: Tx, { ticks, submits, actions }: Batch): Promise<() => void> {
+  async #apply(tx: Tx, { ticks, submits, actions }: Batch): Promise<(isAlone: boolean) => void> {
     const now = this.#clock.now();
     await this.#book.ensure(tx);
-    const done: (() => void)[] = [];
+    const done: ((isAlone: boolean) => void)[] = [];
     for (const { request, resolve, reject } of actions) {
       const work = this.#newWork(tx, now);
       try {
@@ -228,8 +241,8 @@ export class Committer {
     }
     if (submits.length > 0) done.push(await this.#applySubmits(this.#newWork(tx, now), submits));
     if (ticks.length > 0) done.push(await this.#applyTicks(this.#newWork(tx, now), ticks));
-    return () => {
-      for (const answer of done) answer();
+    return (isAlone) => {
+      for (const answer of done) answer(isAlone);
     };
   }
 
@@ -247,7 +260,7 @@ export class Committer {
     };
   }
 
-  async #applyTicks(work: Work, ticks: readonly Tick[]): Promise<() => void> {
+  async #applyTicks(work: Work, ticks: readonly Tick[]): Promise<(isAlone: boolean) => void> {
     const settlements = ticks.flatMap(({ request }) => request.settlements);
     const results = settlements.length === 0 ? [] : await settle(work, settlements, this.#chances);
     await advance(work);
@@ -258,13 +271,13 @@ export class Committer {
       leased.push(tasks.map((task) => ({ task, run: work.runOf(task) })));
     }
     await work.flush();
-    return () => {
+    return (isAlone) => {
       this.#afterCommit(work.aftermath);
       let from = 0;
       for (const [index, { request, resolve }] of ticks.entries()) {
         const own = results.slice(from, from + request.settlements.length);
         from += request.settlements.length;
-        resolve({ results: own, leased: leased[index] ?? [] });
+        resolve({ results: own, leased: leased[index] ?? [], isAlone });
       }
     };
   }

@@ -105,7 +105,7 @@ async function insertTasks(
       keyOf.set(task.task_id, task.key);
     }
     for (const task of tasks) {
-      for (const need of plan.tasks.get(task.task_id)?.task.needs ?? [])
+      for (const need of new Set(plan.tasks.get(task.task_id)?.task.needs))
         edges.push([keyOf.get(need) ?? 0, task.key]);
     }
   }

@@ -149,6 +149,7 @@ export interface Tx {
     /** Different priorities among the children of a task, up to so many. */
     prioritiesBelow(parent: number, limit: number): Promise<number[]>;
     parentsOf(children: readonly number[]): Promise<{ parent: number; child: number }[]>;
+    /** Adds edges to new tasks, each once. */
     link(edges: readonly (readonly [parent: number, child: number])[]): Promise<void>;
     unfinished(run_key: number, page: { after: number; limit: number }): Promise<TaskRow[]>;
     /** READY tasks that wait for room in their run; not those that wait for a slot of their map. */

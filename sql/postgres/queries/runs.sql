@@ -51,6 +51,10 @@ cross join lateral (
   select 1 from (select xmin::text as writer from runs where key = k.key for no key update) l where l.writer = k.writer
 ) r;
 
+-- name: runs.reserve
+-- Keys for new rows, in order, with who we are.
+select nextval('runs_key_seq'), pg_current_xact_id()::text from generate_series(1, $1::integer);
+
 -- name: runs.touch
 -- Something of these runs has changed, though not the row: whoever remembers them must notice.
 update runs set version = version where key = any ($1::bigint[]);

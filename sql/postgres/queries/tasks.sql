@@ -94,11 +94,14 @@ from unnest($1::bigint[]) u (key)
 cross join lateral (select parent, child from edges where child = u.key offset 0) e
 order by e.child, e.parent;
 
+-- name: task_runs.reserve
+-- Keys for new rows, in order, with who we are.
+select nextval('task_runs_key_seq'), pg_current_xact_id()::text from generate_series(1, $1::integer);
+
 -- name: tasks.link
 insert into edges (parent, child)
 select u.parent, u.child
-from unnest($1::bigint[], $2::bigint[]) u (parent, child)
-on conflict do nothing;
+from unnest($1::bigint[], $2::bigint[]) u (parent, child);
 
 -- name: tasks.unfinished
 select :task_row:

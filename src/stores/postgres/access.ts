@@ -1,5 +1,6 @@
 /** How operations use a transaction: rows by key under their run's lock, from memory where they are known, saved by what has changed. */
 import { isTerminal, type RunStatus, type TaskStatus } from '../../domain/states.ts';
+import { RUN_NEW, TASK_NEW } from '../columns.ts';
 import { type ChangedRow, changesOf } from '../row-groups.ts';
 import { type RowShape, RUN_SHAPE, TASK_SHAPE } from '../row-shapes.ts';
 import type { RunRow, TaskRow } from '../rows.ts';
@@ -42,8 +43,12 @@ export class Access {
   /** All edges below a few tasks that were read first; whoever settles them asks for these next. */
   #below: { readonly parents: ReadonlySet<number>; readonly edges: Lists } | null = null;
 
+  /** Rows whose keys are given out and which are not written yet, each with its list as it was then. */
+  readonly #fresh = { runs: new Map<object, List>(), task_runs: new Map<object, List>() };
+
   constructor(transaction: Transaction) {
     this.transaction = transaction;
+    transaction.beforeRead = () => this.#writeFresh();
   }
 
   get #locks(): Transaction['locks'] {
@@ -342,15 +347,18 @@ export class Access {
     const { loaded } = this.transaction;
     const changes: ChangedRow[] = [];
     const tracks = traceTask();
+    const isFresh = this.#fresh[shape.table].size > 0 ? new Set(this.#fresh[shape.table].keys()) : null;
+    this.#writeFresh();
     for (const row of rows) {
       const list = shape.toList(row);
       const before = loaded.get(row);
       const changed = changesOf(before, list, shape.changing);
       if (changed > 0) changes.push({ key: row.key, list, changed });
       loaded.set(row, list);
-      if (shape.table === 'runs') this.#noteRunRow(row.key, list, changed > 0);
+      const isWritten = changed > 0 || isFresh?.has(row) === true;
+      if (shape.table === 'runs') this.#noteRunRow(row.key, list, isWritten);
       else {
-        if (changed > 0) this.#noteTaskRow(row.key, list);
+        if (isWritten) this.#noteTaskRow(row.key, list);
         tracks.follow(before, list);
       }
     }
@@ -378,6 +386,7 @@ export class Access {
 
   /** Sees to it that every run of which something has changed is written: nobody may take what they remember of it for true. */
   touch(): void {
+    this.#writeFresh();
     const untouched = [...this.#changed].filter((key) => this.#views.get(key)?.isWritten !== true);
     if (untouched.length === 0) return;
     this.transaction.later('runs.touch', untouched);
@@ -400,44 +409,59 @@ export class Access {
     columns: readonly (keyof Row & string)[],
     rows: readonly Row[],
     tail = '',
+    head = '',
   ): void {
     for (let from = 0; from < rows.length; from += INSERT_ROWS_MAX) {
       const part = rows.slice(from, from + INSERT_ROWS_MAX);
-      this.transaction.laterBuilt(`${table}.insert`, insertStatement(table, columns, part, tail));
+      this.transaction.laterBuilt(`${table}.insert`, insertStatement(table, columns, part, { head, tail }));
     }
   }
 
-  /** Inserts rows and gives their keys, in the order of the rows. */
-  async insertKeyed<Row extends { readonly id: string }>(
-    shape: RowShape<Row>,
-    columns: readonly (keyof Row & string)[],
-    rows: readonly Row[],
-  ): Promise<number[]> {
-    const keyOf = new Map<unknown, number>();
-    for (let from = 0; from < rows.length; from += INSERT_ROWS_MAX) {
-      const part = rows.slice(from, from + INSERT_ROWS_MAX);
-      const statement = insertStatement(
-        shape.table,
-        columns,
-        part,
-        'returning key, id, pg_current_xact_id()::text',
-      );
-      const [lists = []] = await this.transaction.read(
-        this.transaction.built(`${shape.table}.insert`, statement),
-      );
-      for (const [key, id, xid] of lists) {
-        keyOf.set(id, key as number);
-        this.#locks.xid = xid as string;
-      }
-    }
-    return rows.map((row) => {
-      const key = keyOf.get(row.id) ?? 0;
+  /**
+   * Gives new rows their keys, in order. They are written when somebody asks the store for something or saves rows of their table: by
+   * then they have usually moved on, and are written once.
+   */
+  async insertKeyed<Row extends object>(shape: RowShape<Row>, rows: readonly Row[]): Promise<number[]> {
+    if (rows.length === 0) return [];
+    const reserved = await this.transaction.ask(`${shape.table}.reserve`, rows.length);
+    return rows.map((row, index) => {
+      const [key, xid] = reserved[index] as [number, string];
       const list = shape.toList(row);
       list[KEY] = key;
+      this.#locks.xid = xid;
       this.transaction.loaded.set(row, list);
+      this.#fresh[shape.table].set(row, list);
       this.#noteInserted(shape.table, key, list);
       return key;
     });
+  }
+
+  #writeFresh(): void {
+    this.#insertFresh(RUN_SHAPE, RUN_NEW);
+    this.#insertFresh(TASK_SHAPE, TASK_NEW);
+  }
+
+  #insertFresh<Row extends { key: number }>(
+    shape: RowShape<Row>,
+    columns: readonly (keyof Row & string)[],
+  ): void {
+    const fresh = this.#fresh[shape.table] as Map<Row, List>;
+    if (fresh.size === 0) return;
+    const written = new Set<keyof Row & string>(['key', ...columns]);
+    const { loaded } = this.transaction;
+    for (const [row, before] of fresh) {
+      const list = shape.toList(row);
+      for (const place of shape.changing)
+        if (before[place] !== list[place]) written.add(shape.columns[place] as keyof Row & string);
+      loaded.set(row, list);
+    }
+    this.insert(`${shape.table}`, [...written], [...fresh.keys()], '', 'overriding system value');
+    if (shape.table === 'task_runs') {
+      const tracks = traceTask();
+      for (const [row, before] of fresh) tracks.follow(before, loaded.get(row) as List);
+      tracks.write(this.transaction);
+    }
+    fresh.clear();
   }
 
   #noteInserted(table: RowShape<never>['table'], key: number, list: List): void {

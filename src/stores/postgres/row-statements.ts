@@ -29,12 +29,12 @@ function placed(column: string, place: string): string {
   return column === 'inline' ? `convert_to(${place}, 'UTF8')` : place;
 }
 
-/** An insert of rows in their order, in which arrays are read; what follows it (`returning …`, `on conflict …`) is the caller's. */
+/** An insert of rows in their order, in which arrays are read; what stands before the values and behind them is the caller's. */
 export function insertStatement<Row extends object>(
   table: string,
   columns: readonly Column<Row>[],
   rows: readonly Row[],
-  tail = '',
+  { head, tail }: { readonly head: string; readonly tail: string },
 ): RowStatement {
   const { shared, own } = splitColumns<Row, Column<Row>>(columns, rows);
   const constants = shared.map((column, index) => placed(column, `$${index + 1}::${typeOf(column)}`));
@@ -42,14 +42,14 @@ export function insertStatement<Row extends object>(
   const values = shared.map((column) => toParam((rows[0]?.[column] ?? null) as Value));
   if (rows.length === 1)
     return {
-      text: `insert into ${table} (${names}) values (${constants.join(', ')}) ${tail}`,
+      text: `insert into ${table} (${names}) ${head} values (${constants.join(', ')}) ${tail}`,
       params: values,
     };
   // Rows that are alike in everything still have to be counted.
   const arrays = own.length === 0 ? shared.slice(0, 1) : own;
   const unnested = arrays.map((column, index) => `$${shared.length + index + 1}::${typeOf(column)}[]`);
   const places = own.map((column) => placed(column, `u.${column}`));
-  const text = `insert into ${table} (${names}) select ${[...constants, ...places].join(', ')} from unnest(${unnested.join(', ')}) u (${arrays.join(', ')}) ${tail}`;
+  const text = `insert into ${table} (${names}) ${head} select ${[...constants, ...places].join(', ')} from unnest(${unnested.join(', ')}) u (${arrays.join(', ')}) ${tail}`;
   const lists = arrays.map((column) => arrayLiteral(rows.map((row) => row[column])));
   return { text, params: [...values, ...lists] };
 }

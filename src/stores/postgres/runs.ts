@@ -1,5 +1,4 @@
 /** Runs in Postgres. */
-import { RUN_NEW } from '../columns.ts';
 import { RUN_SHAPE } from '../row-shapes.ts';
 import type { RunRow } from '../rows.ts';
 import type { Tx } from '../store.ts';
@@ -29,7 +28,7 @@ export function runs(access: Access): Tx['runs'] {
   return {
     byKeys: (keys) => access.runsByKeys(keys),
     byId: async (id) => (await list('runs.by_id', id))[0] ?? null,
-    insert: (added) => access.insertKeyed(RUN_SHAPE, RUN_NEW, added),
+    insert: (added) => access.insertKeyed(RUN_SHAPE, added),
     save: async (changed) => access.save(RUN_SHAPE, changed),
     list: ({ before, status, workflow_name, label, limit }) =>
       list(

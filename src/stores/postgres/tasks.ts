@@ -1,5 +1,4 @@
 /** Task runs and their edges in Postgres. */
-import { TASK_NEW } from '../columns.ts';
 import { TASK_SHAPE } from '../row-shapes.ts';
 import type { Tx } from '../store.ts';
 import { type Access, CHILDREN_AHEAD, PARENTS_FEW } from './access.ts';
@@ -18,7 +17,7 @@ export function tasks(access: Access): Tx['tasks'] {
       access.tasksOfRun(run_key, 'tasks.nodes_of', run_key, after, limit),
     items: ({ key, run_key }, { from, limit }) => access.tasksOfRun(run_key, 'tasks.items', key, from, limit),
     held: ({ key, run_key }, limit) => access.tasksOfRun(run_key, 'tasks.held', key, limit),
-    insert: (added) => access.insertKeyed(TASK_SHAPE, TASK_NEW, added),
+    insert: (added) => access.insertKeyed(TASK_SHAPE, added),
     save: async (changed) => access.save(TASK_SHAPE, changed),
     childrenOf: (parents, page) => childrenOf(access, parents, page),
     prioritiesBelow: async (parent, limit) =>

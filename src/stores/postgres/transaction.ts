@@ -78,8 +78,22 @@ export class Transaction {
     return { name: this.#options.session.nameOf(text), text, params };
   }
 
+  /** Called before the store is asked for something: what is not written yet would not be found. */
+  beforeRead: () => void = () => {};
+
   /** Sends what waits and then these; the rows of these come back. */
   async read(...commands: readonly Command[]): Promise<readonly Lists[]> {
+    this.beforeRead();
+    return this.#readNow(commands);
+  }
+
+  /** Rows of a statement that looks at no row of ours. */
+  async ask(name: string, ...values: readonly Value[]): Promise<Lists> {
+    const [lists = []] = await this.#readNow([this.command(name, ...values)]);
+    return lists;
+  }
+
+  async #readNow(commands: readonly Command[]): Promise<readonly Lists[]> {
     const all = [...this.#waiting, ...commands];
     this.#waiting = [];
     this.#isBegun = true;
