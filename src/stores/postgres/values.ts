@@ -25,14 +25,21 @@ export function toParam(value: Value): Param {
 /** `{1,2,null,"text"}`. */
 export function arrayLiteral(values: readonly unknown[]): string {
   let text = '{';
-  for (const [index, value] of values.entries()) {
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index];
     if (index > 0) text += ',';
     if (value === null || value === undefined) text += 'null';
     else if (typeof value === 'number') text += value;
-    else text += `"${clean(String(value)).replace(/["\\]/g, '\\$&')}"`;
+    else text += quoted(String(value));
   }
   return `${text}}`;
 }
+
+function quoted(text: string): string {
+  return SPECIAL.test(text) ? `"${clean(text).replace(/["\\]/g, '\\$&')}"` : `"${text}"`;
+}
+
+const SPECIAL = /["\\\0]/;
 
 /** Postgres holds no NUL in text. Lone surrogates become U+FFFD when the text is encoded. */
 function clean(text: string): string {
