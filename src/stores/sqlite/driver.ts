@@ -9,6 +9,8 @@ export type SqlRow = Record<string, SqlValue>;
 /** A prepared statement. */
 export interface Statement {
   all(...params: SqlValue[]): SqlRow[];
+  /** The first value of the first row; undefined when there is no row. */
+  value(...params: SqlValue[]): SqlValue | undefined;
   run(...params: SqlValue[]): void;
 }
 
@@ -24,7 +26,7 @@ type Bind = (...params: (SqlValue | SqlValue[])[]) => unknown;
 
 interface Binding {
   exec(sql: string): unknown;
-  prepare(sql: string): { all: Bind; run: Bind };
+  prepare(sql: string): { all: Bind; get: Bind; run: Bind };
   close(): void;
 }
 
@@ -55,16 +57,24 @@ function wrap(name: Driver['name'], binding: Binding): Driver {
       if (name === 'libsql') {
         return {
           all: (...params) => withBytes(statement.all(params) as SqlRow[]),
+          value: (...params) => firstOf(statement.get(params)),
           run: (...params) => void statement.run(params),
         };
       }
       return {
         all: (...params) => statement.all(...params) as SqlRow[],
+        value: (...params) => firstOf(statement.get(...params)),
         run: (...params) => void statement.run(...params),
       };
     },
     close: () => binding.close(),
   };
+}
+
+/** Rows hold their columns in order. */
+function firstOf(row: unknown): SqlValue | undefined {
+  for (const name in row as SqlRow | undefined) return (row as SqlRow)[name];
+  return undefined;
 }
 
 /** libsql gives blobs as bare buffers; everybody else in Relay has them as bytes. */

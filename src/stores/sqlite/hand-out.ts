@@ -4,8 +4,13 @@ import { groupAlike } from '../row-groups.ts';
 import type { CursorRow, TimerRow } from '../rows.ts';
 import type { ClaimableRow, QueueRow, Tx } from '../store.ts';
 import type { Access } from './access.ts';
+import { insertInto } from './row-statements.ts';
 
-const CLAIMABLE_COLUMNS = ['queue_key', 'rank', 'task_key', 'run_key'] as const;
+const CLAIMABLE = insertInto<ClaimableRow>(
+  'claimable',
+  ['queue_key', 'rank', 'task_key', 'run_key'],
+  'insert or ignore',
+);
 
 /** Operations on queues. */
 export function queues(access: Access): Tx['queues'] {
@@ -23,7 +28,7 @@ export function queues(access: Access): Tx['queues'] {
 /** Operations on what can be claimed. */
 export function claimable(access: Access): Tx['claimable'] {
   return {
-    add: async (list) => access.insertAll('claimable', CLAIMABLE_COLUMNS, list, true),
+    add: async (list) => access.insertAll(CLAIMABLE, list),
     remove: async (list) => {
       for (const rows of groupAlike(list, ({ queue_key, rank }) => `${queue_key} ${rank}`, 1)) {
         const { queue_key = 0, rank = 0 } = rows[0] ?? {};
@@ -76,7 +81,7 @@ export function cursors(access: Access): Tx['cursors'] {
 function peek(access: Access, queues: readonly number[] | 'all', limit: number): ClaimableRow[] {
   const filled = access.rows<{ key: number }>('claimable.queues').map((row) => row.key);
   const wanted = queues === 'all' ? filled : filled.filter((key) => queues.includes(key));
-  const found = wanted.flatMap((key) => access.listed(toClaimableRow, 'claimable.peek', key, limit));
+  const found = wanted.flatMap((key) => access.lists('claimable.peek', key, limit).map(toClaimableRow));
   if (wanted.length <= 1) return found;
   return found.sort((a, b) => a.rank - b.rank || a.task_key - b.task_key).slice(0, limit);
 }

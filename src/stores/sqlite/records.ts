@@ -11,11 +11,13 @@ import type {
   WorkerRow,
   WorkflowRow,
 } from '../rows.ts';
-import type { Tx } from '../store.ts';
+import type { NewEvent, Tx } from '../store.ts';
 import type { Access } from './access.ts';
+import { insertInto } from './row-statements.ts';
 
 /** Events that say the same are worth a statement of their own from this many on. */
 const ALIKE_MIN = 8;
+const EVENTS = insertInto<NewEvent>('events', EVENT_COLUMNS);
 
 /** Operations on workflows. */
 export function workflows(access: Access): Tx['workflows'] {
@@ -32,8 +34,7 @@ export function workflows(access: Access): Tx['workflows'] {
 export function events(access: Access): Tx['events'] {
   return {
     append: async (list) => {
-      for (const alike of groupAlike(list, ({ data }) => data, ALIKE_MIN))
-        access.insertAll('events', EVENT_COLUMNS, alike);
+      for (const alike of groupAlike(list, ({ data }) => data, ALIKE_MIN)) access.insertAll(EVENTS, alike);
     },
     page: async ({ after: cursor, run_key, types, limit }) => {
       const after = cursor === undefined ? 0 : parseCursor(cursor);

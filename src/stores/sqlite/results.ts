@@ -4,11 +4,15 @@ import type { ArtifactRow, AttemptRow } from '../rows.ts';
 import type { Tx } from '../store.ts';
 import type { Access } from './access.ts';
 import type { SqlValue } from './driver.ts';
+import { insertInto } from './row-statements.ts';
+
+const ATTEMPTS = insertInto<AttemptRow>('attempts', ATTEMPT_COLUMNS, 'insert or ignore');
+const ARTIFACTS = insertInto<ArtifactRow>('artifacts', ARTIFACT_COLUMNS);
 
 /** Operations on attempts. */
 export function attempts(access: Access): Tx['attempts'] {
   return {
-    record: async (list) => access.insertAll('attempts', ATTEMPT_COLUMNS, list, true),
+    record: async (list) => access.insertAll(ATTEMPTS, list),
     find: async (keys) =>
       keys.length === 0 ? [] : access.rows<AttemptRow>('attempts.find', JSON.stringify(keys)),
     ofTask: async (task_key) => access.rows<AttemptRow>('attempts.of_task', task_key),
@@ -44,8 +48,7 @@ export function logs(access: Access): Tx['logs'] {
 function insertArtifacts(access: Access, list: readonly ArtifactRow[]): void {
   const isBytes = (row: ArtifactRow): boolean => row.inline instanceof Uint8Array;
   access.insertAll(
-    'artifacts',
-    ARTIFACT_COLUMNS,
+    ARTIFACTS,
     list.filter((row) => !isBytes(row)),
   );
   for (const row of list.filter(isBytes)) {

@@ -1,7 +1,7 @@
 /**
  * The two statements that are put together: an insert and an update of many rows. A column that has the same value in every
  * row travels once, as a parameter; the others come from one JSON list, because taking a value out of JSON is most of the cost.
- * Tables and columns come from the code, never from a user.
+ * A text is put together once for every way in which rows can agree. Tables and columns come from the code, never from a user.
  */
 import { type ChangedRow, type ChangeGroup, groupChanges, splitColumns } from '../row-groups.ts';
 import type { RowShape } from '../row-shapes.ts';
@@ -15,48 +15,109 @@ export interface RowStatement {
 
 type Column<Row> = keyof Row & string;
 
-/** An insert of rows in their order: a list is read from its beginning. */
-export function insertStatement<Row extends object>(
+/** How rows are inserted into a table. */
+export interface Insert<Row> {
+  readonly verb: 'insert' | 'insert or ignore';
+  readonly table: string;
+  readonly columns: readonly Column<Row>[];
+  /** Texts that were put together before. */
+  readonly texts: Map<string, string>;
+}
+
+/** How rows are inserted into a table; with `or ignore`, one that is there already stays as it is. */
+export function insertInto<Row>(
   table: string,
   columns: readonly Column<Row>[],
-  rows: readonly Row[],
-  isIgnoring = false,
-): RowStatement {
+  verb: Insert<Row>['verb'] = 'insert',
+): Insert<Row> {
+  return Object.freeze({ verb, table, columns, texts: new Map() });
+}
+
+/** So few rows travel as plain parameters: for them a list costs more than it saves. */
+const FEW = 2;
+
+/** An insert of rows in their order: a list is read from its beginning. */
+export function insertStatement<Row extends object>(insert: Insert<Row>, rows: readonly Row[]): RowStatement {
+  const { columns, texts } = insert;
+  if (rows.length <= FEW) {
+    const sql = remembered(texts, `${rows.length} rows`, () => insertFew(insert, rows.length));
+    return { sql, params: rows.flatMap((row) => columns.map((column) => (row[column] ?? null) as SqlValue)) };
+  }
   const { shared, own } = splitColumns<Row, Column<Row>>(columns, rows);
-  const values = shared.map((column) => (rows[0]?.[column] ?? null) as SqlValue);
+  const sql = remembered(texts, own.join(), () => insertMany(insert, shared, own));
+  return {
+    sql,
+    params: [listOf(rows, own), ...shared.map((column) => (rows[0]?.[column] ?? null) as SqlValue)],
+  };
+}
+
+function insertFew<Row>({ verb, table, columns }: Insert<Row>, rows: number): string {
+  const row = `(${columns.map(() => '?').join(', ')})`;
+  return `${verb} into ${table} (${columns.join(', ')}) values ${Array<string>(rows).fill(row).join(', ')}`;
+}
+
+function insertMany<Row>(
+  { verb, table }: Insert<Row>,
+  shared: readonly string[],
+  own: readonly string[],
+): string {
   const places = [
     ...shared.map((_, index) => `?${index + 2}`),
     ...own.map((_, index) => (own.length === 1 ? 'j.value' : `j.value ->> ${index}`)),
   ];
-  const verb = isIgnoring ? 'insert or ignore' : 'insert';
-  const sql = `${verb} into ${table} (${[...shared, ...own].join(', ')}) select ${places.join(', ')} from json_each(?1) j`;
-  return { sql, params: [listOf(rows, own), ...values] };
+  return `${verb} into ${table} (${[...shared, ...own].join(', ')}) select ${places.join(', ')} from json_each(?1) j`;
+}
+
+/** How rows of a table are updated. */
+export interface Update extends Pick<RowShape<never>, 'table' | 'columns' | 'changing'> {
+  /** Texts that were put together before. */
+  readonly texts: Map<string, string>;
 }
 
 /** Updates that write only the changed columns of each row; rows with the same changed columns go together. */
-export function updateStatements(
-  { table, columns, changing }: Pick<RowShape<never>, 'table' | 'columns' | 'changing'>,
-  rows: readonly ChangedRow[],
-): readonly RowStatement[] {
-  return groupChanges(rows, changing).map((group) => update(table, columns, group));
+export function updateStatements(update: Update, rows: readonly ChangedRow[]): readonly RowStatement[] {
+  return groupChanges(rows, update.changing).map((group) => updateGroup(update, group));
 }
 
-function update(table: string, columns: readonly string[], { rows, shared, own }: ChangeGroup): RowStatement {
+function updateGroup(update: Update, { rows, shared, own }: ChangeGroup): RowStatement {
   const [first] = rows;
   const values = shared.map((index) => (first?.list[index] ?? null) as SqlValue);
+  const way = rows.length === 1 ? 'one' : own.join();
+  const sql = remembered(update.texts, `${first?.changed} ${way}`, () =>
+    updateText(update, { shared, own, isOne: rows.length === 1 }),
+  );
+  return { sql, params: [rows.length === 1 ? (first?.key ?? 0) : keysAnd(own, rows), ...values] };
+}
+
+function updateText(
+  { table, columns }: Update,
+  { shared, own, isOne }: Pick<ChangeGroup, 'shared' | 'own'> & { readonly isOne: boolean },
+): string {
   const constants = shared.map((index, place) => `${columns[index]} = ?${place + 2}`);
-  if (own.length === 0) {
-    const sql = `update ${table} set ${constants.join(', ')} where key in (select value from json_each(?1))`;
-    return { sql, params: [JSON.stringify(rows.map((row) => row.key)), ...values] };
-  }
+  if (isOne) return `update ${table} set ${constants.join(', ')} where key = ?1`;
+  if (own.length === 0)
+    return `update ${table} set ${constants.join(', ')} where key in (select value from json_each(?1))`;
   const sets = [...constants, ...own.map((index, place) => `${columns[index]} = j.value ->> ${place + 1}`)];
-  const sql = `update ${table} set ${sets.join(', ')} from json_each(?1) j where ${table}.key = j.value ->> 0`;
-  const list = JSON.stringify(rows.map((row) => [row.key, ...own.map((index) => row.list[index])]));
-  return { sql, params: [list, ...values] };
+  return `update ${table} set ${sets.join(', ')} from json_each(?1) j where ${table}.key = j.value ->> 0`;
+}
+
+/** The keys of rows, each with its own values if there are any, as a JSON list. */
+function keysAnd(own: readonly number[], rows: readonly ChangedRow[]): string {
+  if (own.length === 0) return JSON.stringify(rows.map((row) => row.key));
+  return JSON.stringify(rows.map((row) => [row.key, ...own.map((index) => row.list[index])]));
 }
 
 function listOf<Row extends object>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
   const [only, ...more] = columns;
   if (only !== undefined && more.length === 0) return JSON.stringify(rows.map((row) => row[only]));
   return JSON.stringify(rows.map((row) => columns.map((column) => row[column])));
+}
+
+function remembered(texts: Map<string, string>, way: string, build: () => string): string {
+  let text = texts.get(way);
+  if (text === undefined) {
+    text = build();
+    texts.set(way, text);
+  }
+  return text;
 }

@@ -1,21 +1,27 @@
 /** Runs in SQLite. */
 import { isTerminal } from '../../domain/states.ts';
-import { RUN_NEW, toRunRow } from '../columns.ts';
+import { RUN_NEW } from '../columns.ts';
 import { RUN_SHAPE } from '../row-shapes.ts';
 import type { RunRow } from '../rows.ts';
 import type { Tx } from '../store.ts';
 import type { Access, Shape } from './access.ts';
 import type { SqlValue } from './driver.ts';
+import { insertInto } from './row-statements.ts';
 
-const SHAPE: Shape<RunRow> = { ...RUN_SHAPE, isHot: (run) => !isTerminal(run.status) };
+const SHAPE: Shape<RunRow> = {
+  ...RUN_SHAPE,
+  insert: insertInto('runs', RUN_NEW),
+  texts: new Map(),
+  isHot: (run) => !isTerminal(run.status),
+};
 
 /** Operations on runs. */
 export function runs(access: Access): Tx['runs'] {
-  const list = (name: string, ...params: SqlValue[]): RunRow[] => access.listed(toRunRow, name, ...params);
+  const list = (name: string, ...params: SqlValue[]): RunRow[] => access.listed(SHAPE, name, ...params);
   return {
     byKeys: async (keys) => access.byKeys(SHAPE, 'runs.by_keys', keys),
     byId: async (id) => list('runs.by_id', id)[0] ?? null,
-    insert: async (added) => access.insertKeyed(SHAPE, RUN_NEW, added),
+    insert: async (added) => access.insertKeyed(SHAPE, added),
     save: async (changed) => access.save(SHAPE, changed),
     list: async ({ before, status, workflow_name, label, limit }) =>
       list(

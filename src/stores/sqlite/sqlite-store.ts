@@ -157,7 +157,7 @@ export class SqliteStore implements Store {
   /** Changes with every commit of another connection, not with our own. */
   #dataVersion(): number {
     this.#versionStatement ??= this.#writer.prepare('pragma data_version');
-    return Number(this.#versionStatement.all()[0]?.data_version ?? 0);
+    return Number(this.#versionStatement.value() ?? 0);
   }
 
   #rollback(): void {
@@ -231,7 +231,6 @@ function beginView(driver: Driver): void {
 class Connection implements Statements {
   readonly driver: Driver;
   readonly tx: Tx;
-  readonly loaded = new Map<object, readonly unknown[]>();
   readonly caches: Statements['caches'];
   readonly #texts = readStatements('sqlite');
   readonly #prepared = new Map<string, Statement>();
@@ -246,7 +245,6 @@ class Connection implements Statements {
 
   /** The transaction has ended. */
   end(isCommitted: boolean): void {
-    this.loaded.clear();
     this.caches?.runs.end(isCommitted);
     this.caches?.task_runs.end(isCommitted);
   }
@@ -258,6 +256,10 @@ class Connection implements Statements {
 
   all(name: string, ...params: SqlValue[]): SqlRow[] {
     return this.#statement(name).all(...params);
+  }
+
+  value(name: string, ...params: SqlValue[]): SqlValue | undefined {
+    return this.#statement(name).value(...params);
   }
 
   run(name: string, ...params: SqlValue[]): void {

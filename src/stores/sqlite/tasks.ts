@@ -1,26 +1,27 @@
 /** Task runs and their edges in SQLite. */
 import { isTerminal } from '../../domain/states.ts';
-import { TASK_NEW, toTaskRow } from '../columns.ts';
+import { TASK_NEW } from '../columns.ts';
 import { TASK_SHAPE } from '../row-shapes.ts';
 import type { TaskRow } from '../rows.ts';
 import type { Tx } from '../store.ts';
 import type { Access, Shape } from './access.ts';
 import type { SqlValue } from './driver.ts';
+import { insertInto } from './row-statements.ts';
 
 const SHAPE: Shape<TaskRow> = {
   ...TASK_SHAPE,
+  insert: insertInto('task_runs', TASK_NEW),
+  texts: new Map(),
   isHot: (task) => !isTerminal(task.status),
 };
 
 /** Operations on task runs. */
 export function tasks(access: Access): Tx['tasks'] {
-  const list = (name: string, ...params: SqlValue[]): TaskRow[] => access.listed(toTaskRow, name, ...params);
+  const list = (name: string, ...params: SqlValue[]): TaskRow[] => access.listed(SHAPE, name, ...params);
   const edges = (name: string, ...params: SqlValue[]): { parent: number; child: number }[] =>
-    access.listed(
-      ([parent, child]) => ({ parent: parent as number, child: child as number }),
-      name,
-      ...params,
-    );
+    access
+      .lists(name, ...params)
+      .map(([parent, child]) => ({ parent: parent as number, child: child as number }));
   return {
     byKeys: async (keys) => access.byKeys(SHAPE, 'tasks.by_keys', keys),
     byId: async (id) => list('tasks.by_id', id)[0] ?? null,
@@ -30,7 +31,7 @@ export function tasks(access: Access): Tx['tasks'] {
     nodesOf: async (run_key, { after, limit }) => list('tasks.nodes_of', run_key, after, limit),
     items: async ({ key }, { from, limit }) => list('tasks.items', key, from, limit),
     held: async ({ key }, limit) => list('tasks.held', key, limit),
-    insert: async (added) => access.insertKeyed(SHAPE, TASK_NEW, added),
+    insert: async (added) => access.insertKeyed(SHAPE, added),
     save: async (changed) => access.save(SHAPE, changed),
     childrenOf: async (parents, { after, limit }) =>
       edges('tasks.children_of', JSON.stringify(parents), after, limit),
