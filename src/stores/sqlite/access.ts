@@ -1,6 +1,7 @@
 /** How operations reach a connection: named statements, lists as one JSON array, rows as one JSON list. */
 import { type ChangedRow, changesOf } from '../row-groups.ts';
 import type { RowShape } from '../row-shapes.ts';
+import type { ChildCache } from './child-cache.ts';
 import type { SqlRow, SqlValue } from './driver.ts';
 import type { RowCache } from './row-cache.ts';
 import { type Insert, insertStatement, type Update, updateStatements } from './row-statements.ts';
@@ -13,8 +14,15 @@ export interface Statements {
   run(name: string, ...params: SqlValue[]): void;
   /** Runs a statement that was put together; `name` is for whoever counts statements. */
   runText(name: string, sql: string, params: readonly SqlValue[]): void;
-  /** Rows as this connection has read or written them; only a writer has them. */
-  readonly caches: { readonly runs: RowCache; readonly task_runs: RowCache } | null;
+  /** What this connection has read or written lately; only a writer has it. */
+  readonly caches: Caches | null;
+}
+
+/** What is remembered between transactions. */
+export interface Caches {
+  readonly runs: RowCache;
+  readonly task_runs: RowCache;
+  readonly children: ChildCache;
 }
 
 /** The place of the key in a list. */
@@ -95,10 +103,14 @@ export class Access {
     }
   }
 
+  /** Children of tasks, as far as a writer knows them. */
+  get children(): ChildCache | null {
+    return this.#sql.caches?.children ?? null;
+  }
+
   /** Rows were removed; nothing remembered can be relied on. */
   forget(): void {
-    this.#sql.caches?.runs.clear();
-    this.#sql.caches?.task_runs.clear();
+    for (const cache of Object.values(this.#sql.caches ?? {})) cache.clear();
   }
 
   insertAll<Row extends object>(insert: Insert<Row>, rows: readonly Row[]): void {

@@ -8,6 +8,7 @@ import { RelayError } from '../../base/errors.ts';
 import { readStatements } from '../statements.ts';
 import type { Store, Tx } from '../store.ts';
 import type { Statements } from './access.ts';
+import { ChildCache } from './child-cache.ts';
 import { type Driver, openDriver, type SqlRow, type SqlValue, type Statement } from './driver.ts';
 import { prepareFolder } from './file-system.ts';
 import { migrate } from './migrate.ts';
@@ -232,6 +233,7 @@ class Connection implements Statements {
   readonly driver: Driver;
   readonly tx: Tx;
   readonly caches: Statements['caches'];
+  readonly #remembered: readonly (RowCache | ChildCache)[];
   readonly #texts = readStatements('sqlite');
   readonly #prepared = new Map<string, Statement>();
   readonly #onStatement: (name: string) => void;
@@ -239,19 +241,20 @@ class Connection implements Statements {
   constructor(driver: Driver, options: { onStatement: (name: string) => void; isWriter: boolean }) {
     this.driver = driver;
     this.#onStatement = options.onStatement;
-    this.caches = options.isWriter ? { runs: new RowCache(), task_runs: new RowCache() } : null;
+    this.caches = options.isWriter
+      ? { runs: new RowCache(), task_runs: new RowCache(), children: new ChildCache() }
+      : null;
+    this.#remembered = Object.values(this.caches ?? {});
     this.tx = createTx(this);
   }
 
   /** The transaction has ended. */
   end(isCommitted: boolean): void {
-    this.caches?.runs.end(isCommitted);
-    this.caches?.task_runs.end(isCommitted);
+    for (const cache of this.#remembered) cache.end(isCommitted);
   }
 
   forget(): void {
-    this.caches?.runs.clear();
-    this.caches?.task_runs.clear();
+    for (const cache of this.#remembered) cache.clear();
   }
 
   all(name: string, ...params: SqlValue[]): SqlRow[] {

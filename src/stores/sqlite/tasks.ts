@@ -31,14 +31,25 @@ export function tasks(access: Access): Tx['tasks'] {
     nodesOf: async (run_key, { after, limit }) => list('tasks.nodes_of', run_key, after, limit),
     items: async ({ key }, { from, limit }) => list('tasks.items', key, from, limit),
     held: async ({ key }, limit) => list('tasks.held', key, limit),
-    insert: async (added) => access.insertKeyed(SHAPE, added),
-    save: async (changed) => access.save(SHAPE, changed),
-    childrenOf: async (parents, { after, limit }) =>
-      edges('tasks.children_of', JSON.stringify(parents), after, limit),
+    insert: async (added) => {
+      const keys = access.insertKeyed(SHAPE, added);
+      access.children?.add(keys);
+      return keys;
+    },
+    save: async (changed) => {
+      access.save(SHAPE, changed);
+      for (const task of changed) if (isTerminal(task.status)) access.children?.remove(task.key);
+    },
+    childrenOf: async (parents, page) =>
+      access.children?.of(parents, page) ??
+      edges('tasks.children_of', JSON.stringify(parents), page.after, page.limit),
     prioritiesBelow: async (parent, limit) =>
       access.rows<{ priority: number }>('tasks.priorities_below', parent, limit).map((row) => row.priority),
     parentsOf: async (children) => edges('tasks.parents_of', JSON.stringify(children)),
-    link: async (added) => access.many('tasks.link', added),
+    link: async (added) => {
+      access.many('tasks.link', added);
+      access.children?.link(added);
+    },
     unfinished: async (run_key, { after, limit }) => list('tasks.unfinished', run_key, after, limit),
     ready: async (run_key, limit) => list('tasks.ready', run_key, limit),
     undecided: async (limit) => list('tasks.undecided', limit),
