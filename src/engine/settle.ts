@@ -51,13 +51,11 @@ export async function settle(
   context: { readonly random: Random; readonly plans: Plans },
 ): Promise<SettlementResult[]> {
   const places = settlements.map((settlement) => parseLeaseId(settlement.lease_id));
-  const tasks = new Map(
-    (await work.tasks(places.flatMap((place) => place?.task_key ?? []))).map((row) => [row.key, row]),
-  );
+  await work.tasks(places.flatMap((place) => place?.task_key ?? []));
   const results: SettlementResult[] = [];
   for (const [index, settlement] of settlements.entries()) {
     const place = places[index] ?? null;
-    const task = place === null ? undefined : tasks.get(place.task_key);
+    const task = place === null ? undefined : work.taskAt(place.task_key);
     if (task === undefined) results.push(stale(settlement.lease_id));
     else if (task.lease_id !== settlement.lease_id) results.push(await answerStale(work, task, settlement));
     else if (mustEnd(work, task)) {
@@ -96,45 +94,57 @@ function mustEnd(work: Work, task: TaskRow): boolean {
 
 function apply(work: Work, task: TaskRow, settlement: PreparedSettlement, random: Random): SettlementResult {
   if (settlement.usage !== null) addUsage(work, task, settlement.usage);
-  const answer = (not_before: number | null): SettlementResult => ({
-    lease_id: settlement.lease_id,
-    ok: true,
-    status: task.status,
-    not_before: toIso(not_before),
-  });
-  const end = (status: string, not_before: number | null, error: TaskFailure | null): void =>
-    work.endAttempt(task, {
-      outcome: settlement.kind,
-      digest: settlement.digest,
-      // What a completion is answered goes without saying.
-      answer: status === 'SUCCESS' ? null : JSON.stringify({ status, not_before: toIso(not_before) }),
-      error: error === null ? null : JSON.stringify(error),
-      usage: settlement.usage === null ? null : JSON.stringify(settlement.usage),
-    });
   switch (settlement.kind) {
     case 'complete':
-      end('SUCCESS', null, null);
+      end(work, task, settlement, COMPLETED);
       complete(work, task, settlement);
-      return answer(null);
+      return answer(task, settlement, null);
     case 'fail': {
       const after = decideFailure(work, task, settlement.failure, random);
-      end(after.status, after.not_before, after.failure);
+      end(work, task, settlement, after);
       addFiles(work, task, settlement.files);
       fail(work, task, after);
-      return answer(after.not_before);
+      return answer(task, settlement, after.not_before);
     }
     case 'release': {
       const not_before = releaseAt(work, task, settlement.delay_ms);
-      end('QUEUED', not_before, null);
+      end(work, task, settlement, { status: 'QUEUED', not_before });
       release(work, task, not_before);
-      return answer(not_before);
+      return answer(task, settlement, not_before);
     }
     case 'pause':
-      end(settlement.status, null, null);
+      end(work, task, settlement, { status: settlement.status, not_before: null });
       pause(work, task, settlement);
-      return answer(null);
+      return answer(task, settlement, null);
   }
 }
+
+/** Records how an attempt ended; what a completion is answered goes without saying. */
+function end(
+  work: Work,
+  task: TaskRow,
+  { kind, digest, usage }: PreparedSettlement,
+  after: Pick<AfterFailure, 'not_before'> & { readonly status: string; readonly failure?: TaskFailure },
+): void {
+  const { status, failure } = after;
+  work.endAttempt(task, {
+    outcome: kind,
+    digest,
+    answer: status === 'SUCCESS' ? null : JSON.stringify({ status, not_before: toIso(after.not_before) }),
+    error: failure === undefined ? null : JSON.stringify(failure),
+    usage: usage === null ? null : JSON.stringify(usage),
+  });
+}
+
+function answer(
+  task: TaskRow,
+  { lease_id }: PreparedSettlement,
+  not_before: number | null,
+): SettlementResult {
+  return { lease_id, ok: true, status: task.status, not_before: toIso(not_before) };
+}
+
+const COMPLETED = Object.freeze({ status: 'SUCCESS', not_before: null });
 
 function complete(
   work: Work,
@@ -229,11 +239,6 @@ export function policyOf(task: TaskRow): RetryPolicy {
   return task.retry === null ? DEFAULT_RETRY_POLICY : (JSON.parse(task.retry) as RetryPolicy);
 }
 
-const COMPLETED: { readonly status: string; readonly not_before: string | null } = Object.freeze({
-  status: 'SUCCESS',
-  not_before: null,
-});
-
 /** A lease that is over: the first answer again, a conflict, or STALE_LEASE; usage still counts once (TRANSITIONS 39). */
 async function answerStale(
   work: Work,
@@ -249,7 +254,10 @@ async function answerStale(
   if (recorded.digest === null) return acknowledge(work, task, recorded, settlement);
   // The digest holds the kind as it was sent; an output that was refused is recorded as a failure.
   if (recorded.digest === settlement.digest) {
-    const first = recorded.answer === null ? COMPLETED : (JSON.parse(recorded.answer) as typeof COMPLETED);
+    const first =
+      recorded.answer === null
+        ? COMPLETED
+        : (JSON.parse(recorded.answer) as { status: string; not_before: string | null });
     return { lease_id: settlement.lease_id, ok: true, ...first };
   }
   const message = `this lease was settled before as ${recorded.outcome} with other content`;

@@ -59,12 +59,14 @@ export class TaskEvents {
   /** The events as rows; the version of every task they tell of grows by one. Neighbours that say the same share their text. */
   collect(at: number): NewEvent[] {
     const rows: NewEvent[] = [];
-    let last: { readonly event: TaskEvent; readonly task: TaskRow; readonly text: string } | null = null;
-    for (const [task, event] of this.#events) {
+    let before: readonly [TaskRow, TaskEvent] | null = null;
+    let data = '';
+    for (const entry of this.#events) {
+      const [task, event] = entry;
       task.version += 1;
-      const isSame = last !== null && saysTheSame(last.event, event) && isAlike(last.task, task);
-      const data: string = isSame && last !== null ? last.text : textOf(task, event);
-      last = { event, task, text: data };
+      if (before === null || !saysTheSame(before[1], event) || !isAlike(before[0], task))
+        data = textOf(task, event);
+      before = entry;
       rows.push({ run_key: task.run_key, task_key: task.key, type: event.type, at, data });
     }
     return rows;

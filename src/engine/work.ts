@@ -104,7 +104,7 @@ export class Work {
     const wanted = new Set(keys);
     const missing: number[] = [];
     for (const key of wanted) if (!this.#tasks.has(key)) missing.push(key);
-    if (missing.length > 0) await this.adopt(await this.tx.tasks.byKeys(missing));
+    if (missing.length > 0) await this.#take(await this.tx.tasks.byKeys(missing));
     const rows: TaskRow[] = [];
     for (const key of wanted) {
       const row = this.#tasks.get(key);
@@ -115,14 +115,25 @@ export class Work {
 
   /** Takes rows that a query returned into the work, items with their maps; rows known already win over what was read. */
   async adopt(rows: readonly TaskRow[]): Promise<TaskRow[]> {
+    await this.#take(rows);
+    return rows.map((row) => this.#tasks.get(row.key) ?? row);
+  }
+
+  async #take(rows: readonly TaskRow[]): Promise<void> {
+    const runs = new Set<number>();
     const maps: number[] = [];
     for (const row of rows) {
       if (!this.#tasks.has(row.key)) this.#tasks.set(row.key, row);
+      if (!this.#runs.has(row.run_key)) runs.add(row.run_key);
       if (row.map_key !== null && !this.#tasks.has(row.map_key)) maps.push(row.map_key);
     }
-    await this.runs(rows.map((row) => row.run_key));
+    if (runs.size > 0) await this.runs(runs);
     if (maps.length > 0) await this.tasks(maps);
-    return rows.map((row) => this.#tasks.get(row.key) ?? row);
+  }
+
+  /** A task that was loaded; undefined when there is none of this key. */
+  taskAt(key: number): TaskRow | undefined {
+    return this.#tasks.get(key);
   }
 
   async runs(keys: Iterable<number>): Promise<RunRow[]> {
@@ -136,14 +147,14 @@ export class Work {
   /** The run of a loaded task. */
   runOf(task: TaskRow): RunRow {
     const run = this.#runs.get(task.run_key);
-    invariant(run !== undefined, `the run of task ${task.id} is loaded with it`);
+    invariant(run !== undefined, 'the run of a task is loaded with it');
     return run;
   }
 
   /** The map of a loaded item. */
   mapOf(item: TaskRow): TaskRow {
     const map = this.#tasks.get(item.map_key ?? 0);
-    invariant(map !== undefined, `the map of item ${item.id} is loaded with it`);
+    invariant(map !== undefined, 'the map of an item is loaded with it');
     return map;
   }
 
@@ -176,10 +187,13 @@ export class Work {
     assertMove(from, to, cause.by);
     const run = this.runOf(task);
     this.#leave(task, run, to);
-    run[counterOf(task)] -= 1;
+    const counter = counterOf(task);
     task.status = to;
     task.reason = cause.reason ?? null;
-    run[counterOf(task)] += 1;
+    if (counterOf(task) !== counter) {
+      run[counter] -= 1;
+      run[counterOf(task)] += 1;
+    }
     this.#enter(task, run);
     this.#changedRuns.add(run);
     this.#note(task, from, cause);
@@ -206,7 +220,7 @@ export class Work {
   makeClaimable(task: TaskRow): void {
     const run = this.runOf(task);
     const hasSlot = this.#takeSlot(task);
-    invariant(hasSlot, `item ${task.id} is handed out with a slot of its map`);
+    invariant(hasSlot, 'an item is handed out with a slot of its map');
     task.in_queue = 1;
     task.waiting_for = 'pool';
     run.n_queued += 1;
@@ -339,13 +353,9 @@ export class Work {
   runEvent(run: RunRow, type: EventType, data: Readonly<Record<string, unknown>> = {}): void {
     run.version += 1;
     this.#changedRuns.add(run);
-    this.#events.push({
-      run_key: run.key,
-      task_key: null,
-      type,
-      at: this.now,
-      data: JSON.stringify({ ...data, version: run.version }),
-    });
+    const told = JSON.stringify(data).slice(1, -1);
+    const text = `{${told}${told === '' ? '' : ','}"version":${run.version}}`;
+    this.#events.push({ run_key: run.key, task_key: null, type, at: this.now, data: text });
   }
 
   /** Records how the current attempt of a leased task ended. Must come before the move that takes the lease away. */
@@ -353,7 +363,7 @@ export class Work {
     task: TaskRow,
     end: Pick<AttemptRow, 'outcome'> & Partial<Pick<AttemptRow, 'digest' | 'answer' | 'error' | 'usage'>>,
   ): void {
-    invariant(task.lease_id !== null, `task ${task.id} has a lease to end`);
+    invariant(task.lease_id !== null, 'a task whose attempt ends has a lease');
     if (task.limits !== null) {
       const run = this.runOf(task);
       const { outcome, usage = null, error = null } = end;

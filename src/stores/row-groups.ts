@@ -56,8 +56,7 @@ function splitGroup(rows: readonly ChangedRow[], changing: readonly number[]): C
   const own: number[] = [];
   for (const [place, index] of changing.entries()) {
     if (Math.floor((first?.changed ?? 0) / (BITS[place] as number)) % 2 === 0) continue;
-    const value = first?.list[index];
-    (rows.every((row) => row.list[index] === value) ? shared : own).push(index);
+    (isListed(rows, index, first?.list[index]) ? shared : own).push(index);
   }
   return { rows, shared, own };
 }
@@ -71,10 +70,21 @@ export function splitColumns<Row extends object, Column extends keyof Row & stri
   const shared: Column[] = [];
   const own: Column[] = [];
   for (const column of columns) {
-    const value = first?.[column];
-    (rows.every((row) => row[column] === value) ? shared : own).push(column);
+    (isCommon(rows, column, first?.[column]) ? shared : own).push(column);
   }
   return { shared, own };
+}
+
+// Loops, because every value of every row comes through here.
+
+function isListed(rows: readonly ChangedRow[], index: number, value: unknown): boolean {
+  for (const row of rows) if (row.list[index] !== value) return false;
+  return true;
+}
+
+function isCommon<Row extends object>(rows: readonly Row[], column: keyof Row, value: unknown): boolean {
+  for (const row of rows) if (row[column] !== value) return false;
+  return true;
 }
 
 /** Splits rows by a text that many of them share, so that it travels once for all; groups under `least` stay together. */
