@@ -152,6 +152,7 @@ export class EngineSource implements WorkSource {
 
   async #prepareAll(settlements: readonly Settlement[]): Promise<readonly PreparedSettlement[]> {
     const prepared = settlements.map((each) => prepareAtOnce(each, this.#outputs.get(each.lease_id)));
+    if (prepared.every((each) => each !== null)) return prepared;
     return Promise.all(
       prepared.map((each, index) => each ?? this.#prepare(settlements[index] as Settlement)),
     );

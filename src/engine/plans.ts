@@ -13,6 +13,8 @@ export class Plans {
   readonly #handlers: HandlerCatalog;
   readonly #onPlan: (workflow: Workflow) => void;
   readonly #plans = new Map<string, Plan>();
+  /** The plan that was found last: neighbours in a batch mostly have the same. */
+  #last: { readonly name: string | null; readonly version: number | null; readonly plan: Plan } | null = null;
 
   /** `onPlan` hears of every workflow before any task of it is handed out here. */
   constructor(handlers: HandlerCatalog, onPlan: (workflow: Workflow) => void = () => {}) {
@@ -29,6 +31,7 @@ export class Plans {
   #add(version: number, workflow: Workflow): Plan {
     this.#onPlan(workflow);
     const plan = buildPlan(workflow, this.#handlers);
+    this.#last = null;
     this.#plans.set(`${workflow.name}@${version}`, plan);
     if (this.#plans.size > PLANS_MAX) {
       for (const oldest of this.#plans.keys()) {
@@ -43,7 +46,7 @@ export class Plans {
   async of(run: RunRow, tx: Tx): Promise<Plan | null> {
     const { workflow_name, workflow_version } = run;
     if (workflow_name === null || workflow_version === null) return null;
-    const known = this.#plans.get(`${workflow_name}@${workflow_version}`);
+    const known = this.#find(run);
     if (known !== undefined) return known;
     const row = await tx.workflows.get(workflow_name, workflow_version);
     invariant(
@@ -56,7 +59,14 @@ export class Plans {
   /** The plan of a task when it is in memory. */
   known(task: TaskRow, run: RunRow): PlannedTask | null {
     if (task.spec !== null) return this.single(task.task_id, JSON.parse(task.spec) as Task);
-    return this.#plans.get(`${run.workflow_name}@${run.workflow_version}`)?.tasks.get(task.task_id) ?? null;
+    return this.#find(run)?.tasks.get(task.task_id) ?? null;
+  }
+
+  #find({ workflow_name: name, workflow_version: version }: RunRow): Plan | undefined {
+    if (this.#last?.name === name && this.#last.version === version) return this.#last.plan;
+    const plan = this.#plans.get(`${name}@${version}`);
+    if (plan !== undefined) this.#last = { name, version, plan };
+    return plan;
   }
 
   /** The plan of one task, whether its run has a workflow or not. */

@@ -2,8 +2,8 @@
 import { isStoreError } from '../base/errors.ts';
 import type { TaskFailure } from '../domain/failure.ts';
 import type { RunRow, TaskRow } from '../stores/rows.ts';
-import type { Store, Tx } from '../stores/store.ts';
-import { TemplateError } from '../template/template.ts';
+import type { Store } from '../stores/store.ts';
+import { type Scope, TemplateError } from '../template/template.ts';
 import type { Lease } from '../worker/work-source.ts';
 import { ATTEMPT_TIMEOUT_MS } from './claim.ts';
 import type { PlannedTask } from './plan.ts';
@@ -22,6 +22,8 @@ export interface Rendered {
   readonly leases: readonly Lease[];
   readonly failed: readonly { readonly lease_id: string; readonly failure: TaskFailure }[];
 }
+
+const NOTHING: Readonly<Record<string, never>> = Object.freeze({});
 
 interface RenderContext {
   readonly store: Store;
@@ -50,56 +52,44 @@ export async function renderLeases(leased: readonly Leased[], context: RenderCon
 }
 
 async function renderTogether(leased: readonly Leased[], context: RenderContext): Promise<Rendered> {
-  const planned = new Map<Leased, PlannedTask>();
-  const render = async (tx: Tx | null): Promise<Rendered> => {
-    const templated = leased.filter((each) => planned.get(each)?.config.isLiteral === false);
-    const requests = templated.map((each) => ({
-      ...each,
-      references: planned.get(each)?.config.references ?? [],
-    }));
-    const scopes = tx === null ? [] : await context.scopes.build(tx, requests);
-    const scopeOf = new Map(templated.map((each, index) => [each, scopes[index] ?? {}]));
-    return collect(leased, planned, scopeOf);
-  };
-  const known = await planAll(leased, planned, context.plans, null);
-  const isLiteral = known && leased.every((each) => planned.get(each)?.config.isLiteral === true);
-  if (isLiteral) return render(null);
+  const literal = literalPlans(leased, context.plans);
+  if (literal !== null) return collect(leased, literal, new Map());
   return context.store.read(async (tx) => {
-    await planAll(leased, planned, context.plans, tx);
-    return render(tx);
+    const planned: PlannedTask[] = [];
+    for (const { task, run } of leased) planned.push(await context.plans.task(task, run, tx));
+    const requests = leased.flatMap((each, index) => {
+      const { isLiteral = true, references = [] } = planned[index]?.config ?? {};
+      return isLiteral ? [] : [{ ...each, references }];
+    });
+    const scopes = await context.scopes.build(tx, requests);
+    const scopeOf = new Map(requests.map(({ task }, index) => [task, scopes[index] ?? {}]));
+    return collect(leased, planned, scopeOf);
   });
 }
 
-/** Finds the plan of every task; without a transaction only those in memory, and then tells whether that was all. */
-async function planAll(
-  leased: readonly Leased[],
-  into: Map<Leased, PlannedTask>,
-  plans: Plans,
-  tx: Tx | null,
-): Promise<boolean> {
-  for (const each of leased) {
-    if (into.has(each)) continue;
-    const planned =
-      tx === null ? plans.known(each.task, each.run) : await plans.task(each.task, each.run, tx);
-    if (planned === null) return false;
-    into.set(each, planned);
+/** The plans of tasks whose config is the same for all; null when one must be rendered, or is not in memory. */
+function literalPlans(leased: readonly Leased[], plans: Plans): readonly PlannedTask[] | null {
+  const planned: PlannedTask[] = [];
+  for (const { task, run } of leased) {
+    const plan = plans.known(task, run);
+    if (plan === null || !plan.config.isLiteral) return null;
+    planned.push(plan);
   }
-  return true;
+  return planned;
 }
 
 function collect(
   leased: readonly Leased[],
-  planned: ReadonlyMap<Leased, PlannedTask>,
-  scopeOf: ReadonlyMap<Leased, Record<string, unknown>>,
+  planned: readonly PlannedTask[],
+  scopeOf: ReadonlyMap<TaskRow, Scope>,
 ): Rendered {
   const leases: Lease[] = [];
   const failed: { lease_id: string; failure: TaskFailure }[] = [];
-  for (const each of leased) {
-    const plan = planned.get(each);
+  for (const [index, plan] of planned.entries()) {
+    const each = leased[index] as Leased;
     const lease_id = each.task.lease_id ?? '';
-    if (plan === undefined) continue;
     try {
-      const scope = scopeOf.get(each) ?? {};
+      const scope = scopeOf.get(each.task) ?? NOTHING;
       const config = plan.config.render(scope) as Record<string, unknown>;
       const secrets = secretsOf(scope);
       const lease = toLease(each, plan, config);
@@ -134,9 +124,12 @@ function toLease({ task, run }: Leased, plan: PlannedTask, config: Record<string
     lease_ms: task.lease_ms ?? 0,
     timeout_ms: task.timeout_ms ?? ATTEMPT_TIMEOUT_MS,
     checkpoint: task.checkpoint === null ? undefined : (JSON.parse(task.checkpoint) as unknown),
-    answers: task.answers === null ? {} : (JSON.parse(task.answers) as Record<string, unknown>),
+    answers: task.answers === null ? NOTHING : (JSON.parse(task.answers) as Record<string, unknown>),
     workdir: run.workdir,
-    trace: runTrace(run),
+    // Most handlers never look at it.
+    get trace() {
+      return runTrace(run);
+    },
   };
 }
 

@@ -90,8 +90,9 @@ async function insertTasks(
     for (const planned of plan.tasks.values()) {
       const queue_key = queues.get(planned.queue) ?? (await queueOf(tx, planned));
       queues.set(planned.queue, queue_key);
+      const { needs } = planned.task;
       // Named twice counts once.
-      const deps = new Set(planned.task.needs).size;
+      const deps = needs.length < 2 ? needs.length : new Set(needs).size;
       tasks.push(newTaskRow({ id: newTaskRunId(), run, planned, queue_key, deps, spec: null }));
     }
   }

@@ -8,7 +8,7 @@ import { type ContextHost, createContext } from './handler-context.ts';
 import { toJsonValue } from './json-value.ts';
 import { PauseSignal } from './pause-signal.ts';
 import { timeoutFailure, toFailure } from './to-failure.ts';
-import type { Settlement } from './work-source.ts';
+import type { OutputSpec, Settlement } from './work-source.ts';
 
 /** What running attempts needs from the worker. */
 export interface AttemptHost extends ContextHost {
@@ -29,7 +29,9 @@ export async function runAttempt(attempt: Attempt, host: AttemptHost): Promise<S
     const config = parseConfig(handler, lease.config);
     const value = await handler.run(createContext(attempt, config, host));
     if (attempt.isOver) return null;
-    return settleReturned(attempt, await complete(attempt, value), host);
+    const output = value === undefined ? undefined : asJson(value);
+    if (lease.output !== null) await requireFitting(lease.output, output);
+    return settleReturned(attempt, completion(attempt, output), host);
   } catch (error) {
     return settleThrown(attempt, error, host);
   }
@@ -64,20 +66,16 @@ function describeIssues(error: z.ZodError): string {
     .join('; ');
 }
 
-async function complete(attempt: Attempt, value: unknown): Promise<Settlement> {
-  const { lease } = attempt;
-  const output = value === undefined ? undefined : asJson(value);
-  const fault = lease.output === null ? null : await checkOutput(lease.output, output);
-  if (fault !== null) {
-    throw new AttemptFailure({ kind: 'output', problem: fault.problem }, fault.message);
-  }
-  return {
-    kind: 'complete',
-    lease_id: lease.lease_id,
-    output: output ?? null,
-    ...usageOf(attempt),
-    ...artifactsOf(attempt),
-  };
+async function requireFitting(spec: OutputSpec, output: unknown): Promise<void> {
+  const fault = await checkOutput(spec, output);
+  if (fault === null) return;
+  throw new AttemptFailure({ kind: 'output', problem: fault.problem }, fault.message);
+}
+
+function completion(attempt: Attempt, output: unknown): Settlement {
+  const settlement = { kind: 'complete', lease_id: attempt.lease.lease_id, output: output ?? null } as const;
+  if (attempt.usage === null && attempt.artifacts === null) return settlement;
+  return { ...settlement, ...usageOf(attempt), ...artifactsOf(attempt) };
 }
 
 function asJson(value: unknown): unknown {
