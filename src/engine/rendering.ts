@@ -85,14 +85,18 @@ function collect(
 ): Rendered {
   const leases: Lease[] = [];
   const failed: { lease_id: string; failure: TaskFailure }[] = [];
-  for (const [index, plan] of planned.entries()) {
+  let trace: Lease['trace'] | undefined;
+  for (let index = 0; index < planned.length; index++) {
     const each = leased[index] as Leased;
+    const plan = planned[index] as PlannedTask;
     const lease_id = each.task.lease_id ?? '';
+    // Neighbours are often of one run.
+    if (trace === undefined || each.run !== leased[index - 1]?.run) trace = runTrace(each.run);
     try {
       const scope = scopeOf.get(each.task) ?? NOTHING;
       const config = plan.config.render(scope) as Record<string, unknown>;
       const secrets = secretsOf(scope);
-      const lease = toLease(each, plan, config);
+      const lease = toLease(each, plan, { config, trace });
       leases.push(secrets.length === 0 ? lease : { ...lease, secrets });
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
@@ -110,7 +114,11 @@ function collect(
   return { leases, failed };
 }
 
-function toLease({ task, run }: Leased, plan: PlannedTask, config: Record<string, unknown>): Lease {
+function toLease(
+  { task, run }: Leased,
+  plan: PlannedTask,
+  { config, trace }: Pick<Lease, 'config' | 'trace'>,
+): Lease {
   return {
     lease_id: task.lease_id ?? '',
     run_id: run.id,
@@ -126,10 +134,7 @@ function toLease({ task, run }: Leased, plan: PlannedTask, config: Record<string
     checkpoint: task.checkpoint === null ? undefined : (JSON.parse(task.checkpoint) as unknown),
     answers: task.answers === null ? NOTHING : (JSON.parse(task.answers) as Record<string, unknown>),
     workdir: run.workdir,
-    // Most handlers never look at it.
-    get trace() {
-      return runTrace(run);
-    },
+    trace,
   };
 }
 

@@ -53,7 +53,8 @@ export async function settle(
   const places = settlements.map((settlement) => parseLeaseId(settlement.lease_id));
   await work.tasks(places.flatMap((place) => place?.task_key ?? []));
   const results: SettlementResult[] = [];
-  for (const [index, settlement] of settlements.entries()) {
+  for (let index = 0; index < settlements.length; index++) {
+    const settlement = settlements[index] as PreparedSettlement;
     const place = places[index] ?? null;
     const task = place === null ? undefined : work.taskAt(place.task_key);
     if (task === undefined) results.push(stale(settlement.lease_id));

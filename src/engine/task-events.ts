@@ -17,6 +17,7 @@ export interface Cause {
 }
 
 interface TaskEvent {
+  readonly task: TaskRow;
   readonly from: TaskStatus | null;
   via: readonly TaskStatus[];
   type: EventType;
@@ -45,7 +46,8 @@ export class TaskEvents {
     const reason = cause.reason ?? null;
     const known = this.#events.get(task);
     if (known === undefined) {
-      this.#events.set(task, { from, via: NOWHERE, type: cause.event, reason, data: cause.data ?? NOTHING });
+      const data = cause.data ?? NOTHING;
+      this.#events.set(task, { task, from, via: NOWHERE, type: cause.event, reason, data });
       return;
     }
     if (from !== known.from && from !== task.status) known.via = viaWith(known.via, from);
@@ -59,14 +61,13 @@ export class TaskEvents {
   /** The events as rows; the version of every task they tell of grows by one. Neighbours that say the same share their text. */
   collect(at: number): NewEvent[] {
     const rows: NewEvent[] = [];
-    let before: readonly [TaskRow, TaskEvent] | null = null;
+    let before: TaskEvent | null = null;
     let data = '';
-    for (const entry of this.#events) {
-      const [task, event] = entry;
+    for (const event of this.#events.values()) {
+      const { task } = event;
       task.version += 1;
-      if (before === null || !saysTheSame(before[1], event) || !isAlike(before[0], task))
-        data = textOf(task, event);
-      before = entry;
+      if (before === null || !saysTheSame(before, event) || !isAlike(before.task, task)) data = textOf(event);
+      before = event;
       rows.push({ run_key: task.run_key, task_key: task.key, type: event.type, at, data });
     }
     return rows;
@@ -88,7 +89,7 @@ function isAlike(one: TaskRow, other: TaskRow): boolean {
 }
 
 /** `{"from","to","via","reason","attempt","version",…}` as JSON. Statuses are words without anything to escape. */
-function textOf(task: TaskRow, { from, via, reason, data }: TaskEvent): string {
+function textOf({ task, from, via, reason, data }: TaskEvent): string {
   const before = from === null ? 'null' : `"${from}"`;
   const passed = via.length === 0 ? '' : `,"via":["${via.join('","')}"]`;
   const why = reason === null ? '' : `,"reason":${JSON.stringify(reason)}`;

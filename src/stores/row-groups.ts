@@ -54,7 +54,8 @@ function splitGroup(rows: readonly ChangedRow[], changing: readonly number[]): C
   const [first] = rows;
   const shared: number[] = [];
   const own: number[] = [];
-  for (const [place, index] of changing.entries()) {
+  for (let place = 0; place < changing.length; place++) {
+    const index = changing[place] as number;
     if (Math.floor((first?.changed ?? 0) / (BITS[place] as number)) % 2 === 0) continue;
     (isListed(rows, index, first?.list[index]) ? shared : own).push(index);
   }
@@ -75,15 +76,15 @@ export function splitColumns<Row extends object, Column extends keyof Row & stri
   return { shared, own };
 }
 
-// Loops, because every value of every row comes through here.
+// Plain loops, because every value of every row comes through here.
 
 function isListed(rows: readonly ChangedRow[], index: number, value: unknown): boolean {
-  for (const row of rows) if (row.list[index] !== value) return false;
+  for (let at = 0; at < rows.length; at++) if (rows[at]?.list[index] !== value) return false;
   return true;
 }
 
 function isCommon<Row extends object>(rows: readonly Row[], column: keyof Row, value: unknown): boolean {
-  for (const row of rows) if (row[column] !== value) return false;
+  for (let at = 0; at < rows.length; at++) if (rows[at]?.[column] !== value) return false;
   return true;
 }
 

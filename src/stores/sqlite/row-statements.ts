@@ -125,14 +125,19 @@ function updateText(
 
 /** The keys of rows, each with its own values if there are any, as a JSON list. */
 function keysAnd(own: readonly number[], rows: readonly ChangedRow[]): string {
-  if (own.length === 0) return JSON.stringify(rows.map((row) => row.key));
+  const [first, ...more] = own;
+  if (first === undefined) return JSON.stringify(rows.map((row) => row.key));
+  if (more.length === 0) return JSON.stringify(rows.map((row) => [row.key, row.list[first]]));
   return JSON.stringify(rows.map((row) => [row.key, ...own.map((index) => row.list[index])]));
 }
 
 function listOf<Row extends object>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
-  const [only, ...more] = columns;
-  if (only !== undefined && more.length === 0) return JSON.stringify(rows.map((row) => row[only]));
-  return JSON.stringify(rows.map((row) => columns.map((column) => row[column])));
+  const [first, second, ...more] = columns;
+  if (first === undefined || more.length > 0)
+    return JSON.stringify(rows.map((row) => columns.map((column) => row[column])));
+  // One or two is what most lists hold.
+  if (second === undefined) return JSON.stringify(rows.map((row) => row[first]));
+  return JSON.stringify(rows.map((row) => [row[first], row[second]]));
 }
 
 function remembered(texts: Map<string, string>, way: string, build: () => string): string {
