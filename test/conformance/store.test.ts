@@ -1,6 +1,7 @@
 /** The store itself: transactions, lists, migrations, backup, the limbo query (SPEC S3.4, S14.1). */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { TaskRow } from '../../src/stores/rows.ts';
 import { openDriver } from '../../src/stores/sqlite/driver.ts';
 import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { CRASHED, type Harness } from '../support/harness.ts';
@@ -58,6 +59,87 @@ conformance('a store', (open) => {
     expect(await list({ label: ['n', '2'] })).toEqual([ids[2]]);
     const [first] = await h.store.read((tx) => tx.runs.list({ limit: 1 }));
     expect(await list({ before: first?.key, limit: 2 })).toEqual([ids[2], ids[1]]);
+  });
+
+  // DESIGN hot path 3
+  it.each([1, 2, 3, 48])('of %i rows every value is saved, however the rows agree', async (rows) => {
+    const h = await open();
+    const run = await h.start(Object.fromEntries(Array.from({ length: rows }, (_, n) => [`t${n}`, {}])));
+    const keys = (await h.tasks(run)).map(({ key }) => key);
+    const change = (with_: (task: TaskRow, n: number) => void) =>
+      h.store.write(async (tx) => {
+        const tasks = await tx.tasks.byKeys(keys);
+        for (const [n, task] of tasks.entries()) with_(task, n);
+        await tx.tasks.save(tasks);
+        return tasks;
+      });
+    const rounds: ((task: TaskRow, n: number) => void)[] = [
+      // The same columns: alike in all rows, then the first of them not, then the last; then others, and many combinations.
+      (task) => Object.assign(task, { version: 5, losses: 1 }),
+      (task, n) => Object.assign(task, { version: 6, losses: 2 + (n % 2) }),
+      (task, n) => Object.assign(task, { version: 7 + (n % 2), losses: 9 }),
+      (task, n) => Object.assign(task, { version: 9, losses: 4 + (n % 3), releases: 5 }),
+      (task, n) => Object.assign(task, { version: 100 + n, unstarted: n % 2, losses: 8 }),
+      // Numbers beside texts and nothing at all.
+      (task, n) => Object.assign(task, { version: 11, progress: n % 2 === 0 ? 0.5 : null, message: 'null' }),
+      (task, n) => Object.assign(task, { message: n % 2 === 0 ? null : '' }),
+      (task, n) => (n % 4 === 0 ? Object.assign(task, { generation: 2 }) : task),
+    ];
+    for (const round of rounds) {
+      const saved = await change(round);
+      expect(await h.tasks(run)).toEqual(saved);
+      expect(await h.store.write((tx) => tx.tasks.byKeys(keys))).toEqual(saved);
+    }
+  });
+
+  // DESIGN hot path 3
+  it('who waits for whom is the same to the process that linked them and to others, also after an undone link', async () => {
+    const h = await open();
+    const run = await h.start({
+      a: {},
+      b: {},
+      c: { needs: ['a', 'b'] },
+      d: { needs: 'a' },
+      e: { needs: 'd' },
+    });
+    const tasks = await h.tasks(run);
+    const [a = 0, b = 0, c = 0, d = 0, e = 0] = tasks.map(({ key }) => key);
+    const both = async (parents: readonly number[], page: { after: number; limit: number }) => {
+      const linked = await h.store.write((tx) => tx.tasks.childrenOf(parents, page));
+      expect(await h.store.read((tx) => tx.tasks.childrenOf(parents, page))).toEqual(linked);
+      return linked.map(({ parent, child }) => [parent, child]);
+    };
+    const all = { after: 0, limit: 10 };
+    expect(await both([b, a], all)).toEqual([
+      [a, c],
+      [b, c],
+      [a, d],
+    ]);
+    expect(await both([a, b], { after: 0, limit: 2 })).toHaveLength(2);
+    expect(await both([a, b], { after: c, limit: 2 })).toEqual([[a, d]]);
+    expect(await both([e], all)).toEqual([]);
+    // Out of order, and twice.
+    await h.store.write((tx) => tx.tasks.link([[b, e]]));
+    await h.store.write((tx) =>
+      tx.tasks.link([
+        [b, d],
+        [b, e],
+      ]),
+    );
+    expect(await both([b], all)).toEqual([
+      [b, c],
+      [b, d],
+      [b, e],
+    ]);
+    const undone = h.store.write(async (tx) => {
+      await tx.tasks.link([[a, e]]);
+      throw new TypeError('stop');
+    });
+    await expect(undone).rejects.toThrow('stop');
+    expect(await both([a], all)).toEqual([
+      [a, c],
+      [a, d],
+    ]);
   });
 
   // SPEC S14.1
