@@ -41,6 +41,7 @@ export function groupChanges(
   rows: readonly ChangedRow[],
   changing: readonly number[],
 ): readonly ChangeGroup[] {
+  if (rows.length === 1) return [splitGroup(rows, changing)];
   const groups = new Map<number, ChangedRow[]>();
   for (const row of rows) {
     const group = groups.get(row.changed);

@@ -41,7 +41,9 @@ export function insertStatement<Row extends object>(insert: Insert<Row>, rows: r
   const { columns, texts } = insert;
   if (rows.length <= FEW) {
     const sql = remembered(texts, `${rows.length} rows`, () => insertFew(insert, rows.length));
-    return { sql, params: rows.flatMap((row) => columns.map((column) => (row[column] ?? null) as SqlValue)) };
+    const params: SqlValue[] = [];
+    for (const row of rows) for (const column of columns) params.push((row[column] ?? null) as SqlValue);
+    return { sql, params };
   }
   const { shared, own } = splitColumns<Row, Column<Row>>(columns, rows);
   const sql = remembered(texts, own.join(), () => insertMany(insert, shared, own));
@@ -104,11 +106,10 @@ function splitAlike(group: ChangeGroup): readonly ChangeGroup[] {
 function updateGroup(update: Update, { rows, shared, own }: ChangeGroup): RowStatement {
   const [first] = rows;
   const values = shared.map((index) => (first?.list[index] ?? null) as SqlValue);
-  const way = rows.length === 1 ? 'one' : own.join();
-  const sql = remembered(update.texts, `${shared.join()} ${way}`, () =>
-    updateText(update, { shared, own, isOne: rows.length === 1 }),
-  );
-  return { sql, params: [rows.length === 1 ? (first?.key ?? 0) : keysAnd(own, rows), ...values] };
+  const isOne = rows.length === 1;
+  const way = isOne ? `one ${first?.changed}` : `${shared.join()} ${own.join()}`;
+  const sql = remembered(update.texts, way, () => updateText(update, { shared, own, isOne }));
+  return { sql, params: [isOne ? (first?.key ?? 0) : keysAnd(own, rows), ...values] };
 }
 
 function updateText(
