@@ -19,7 +19,7 @@ export interface Statements {
 }
 
 /** What is remembered between transactions. */
-export interface Caches {
+interface Caches {
   readonly runs: RowCache;
   readonly task_runs: RowCache;
   readonly children: ChildCache;
