@@ -48,7 +48,7 @@ export function groupChanges(
     if (group === undefined) groups.set(row.changed, [row]);
     else group.push(row);
   }
-  return [...groups.values()].map((group) => splitGroup(group, changing));
+  return [...groups.values()].flatMap((group) => splitAlike(splitGroup(group, changing)));
 }
 
 function splitGroup(rows: readonly ChangedRow[], changing: readonly number[]): ChangeGroup {
@@ -61,6 +61,26 @@ function splitGroup(rows: readonly ChangedRow[], changing: readonly number[]): C
     (isListed(rows, index, first?.list[index]) ? shared : own).push(index);
   }
   return { rows, shared, own };
+}
+
+/** Rows with the same values are worth a statement of their own from about this many on. */
+const ALIKE_MIN = 8;
+
+/** Rows that differ in a few numbers only (versions, counters) are written by one statement for each combination, without a list. */
+function splitAlike(group: ChangeGroup): readonly ChangeGroup[] {
+  const { rows, shared, own } = group;
+  if (own.length === 0 || rows.length < 2 * ALIKE_MIN) return [group];
+  const parts = new Map<string, ChangedRow[]>();
+  for (const row of rows) {
+    const values = own.map((index) => row.list[index]);
+    if (!values.every((value) => typeof value === 'number')) return [group];
+    const way = values.join();
+    const part = parts.get(way);
+    if (part !== undefined) part.push(row);
+    else if (parts.size * ALIKE_MIN >= rows.length) return [group];
+    else parts.set(way, [row]);
+  }
+  return [...parts.values()].map((part) => ({ rows: part, shared: [...shared, ...own], own: [] }));
 }
 
 /** Splits columns into those with one value for all rows and the others. */

@@ -78,29 +78,7 @@ export interface Update extends Pick<RowShape<never>, 'table' | 'columns' | 'cha
 
 /** Updates that write only the changed columns of each row; rows with the same changed columns go together. */
 export function updateStatements(update: Update, rows: readonly ChangedRow[]): readonly RowStatement[] {
-  return groupChanges(rows, update.changing)
-    .flatMap(splitAlike)
-    .map((group) => updateGroup(update, group));
-}
-
-/** Rows with the same values are worth a statement of their own from about this many on. */
-const ALIKE_MIN = 8;
-
-/** Rows that differ in a few numbers only (versions, counters) are written by one statement for each combination, without a list. */
-function splitAlike(group: ChangeGroup): readonly ChangeGroup[] {
-  const { rows, shared, own } = group;
-  if (own.length === 0 || rows.length < 2 * ALIKE_MIN) return [group];
-  const parts = new Map<string, ChangedRow[]>();
-  for (const row of rows) {
-    const values = own.map((index) => row.list[index]);
-    if (!values.every((value) => typeof value === 'number')) return [group];
-    const way = values.join();
-    const part = parts.get(way);
-    if (part !== undefined) part.push(row);
-    else if (parts.size * ALIKE_MIN >= rows.length) return [group];
-    else parts.set(way, [row]);
-  }
-  return [...parts.values()].map((part) => ({ rows: part, shared: [...shared, ...own], own: [] }));
+  return groupChanges(rows, update.changing).map((group) => updateGroup(update, group));
 }
 
 function updateGroup(update: Update, { rows, shared, own }: ChangeGroup): RowStatement {
