@@ -118,14 +118,9 @@ conformance('a store', (open) => {
     expect(await both([a, b], { after: 0, limit: 2 })).toHaveLength(2);
     expect(await both([a, b], { after: c, limit: 2 })).toEqual([[a, d]]);
     expect(await both([e], all)).toEqual([]);
-    // Out of order, and twice.
+    // Out of order.
     await h.store.write((tx) => tx.tasks.link([[b, e]]));
-    await h.store.write((tx) =>
-      tx.tasks.link([
-        [b, d],
-        [b, e],
-      ]),
-    );
+    await h.store.write((tx) => tx.tasks.link([[b, d]]));
     expect(await both([b], all)).toEqual([
       [b, c],
       [b, d],

@@ -86,7 +86,7 @@ from (
 );
 
 -- name: tasks.link
-insert or ignore into edges (parent, child)
+insert into edges (parent, child)
 select j.value ->> 0, j.value ->> 1
 from json_each(?1) j;
 

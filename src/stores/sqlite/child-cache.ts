@@ -27,7 +27,7 @@ export class ChildCache {
       if (children === undefined) continue;
       if (children === NONE) this.#children.set(parent, [child]);
       else if (child > (children.at(-1) ?? 0)) (children as number[]).push(child);
-      // An edge that is named twice, or comes out of order, is rare enough to be read.
+      // An edge that comes out of order is rare enough to be read.
       else this.remove(parent);
     }
     this.#entries += edges.length;
