@@ -80,6 +80,9 @@ conformance('a store', (open) => {
       (task, n) => Object.assign(task, { version: 7 + (n % 2), losses: 9 }),
       (task, n) => Object.assign(task, { version: 9, losses: 4 + (n % 3), releases: 5 }),
       (task, n) => Object.assign(task, { version: 100 + n, unstarted: n % 2, losses: 8 }),
+      // One row alone, and then one that is unlike all others in the first of these columns.
+      (task, n) => (n === 0 ? Object.assign(task, { version: 200, losses: 20 }) : task),
+      (task, n) => Object.assign(task, { version: 201, losses: n === 0 ? 21 : 22 }),
       // Numbers beside texts and nothing at all.
       (task, n) => Object.assign(task, { version: 11, progress: n % 2 === 0 ? 0.5 : null, message: 'null' }),
       (task, n) => Object.assign(task, { message: n % 2 === 0 ? null : '' }),

@@ -85,7 +85,8 @@ function updateGroup(update: Update, { rows, shared, own }: ChangeGroup): RowSta
   const [first] = rows;
   const values = shared.map((index) => (first?.list[index] ?? null) as SqlValue);
   const isOne = rows.length === 1;
-  const way = isOne ? `one ${first?.changed}` : `${shared.join()} ${own.join()}`;
+  // All that the text is made of: columns that have changed alike do not always come in the same order.
+  const way = `${isOne} ${shared.join()} ${own.join()}`;
   const sql = remembered(update.texts, way, () => updateText(update, { shared, own, isOne }));
   return { sql, params: [isOne ? (first?.key ?? 0) : keysAnd(own, rows), ...values] };
 }
