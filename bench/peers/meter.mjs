@@ -1,7 +1,7 @@
 // What every contender notes and prints, in the shape of `relay bench --json`, so that all are measured alike: the rate counts from
 // the first start to the last end, a hop from the end of the last parent's handler to the start of the child's, after a warm-up.
 
-const WARM_TASKS = 4_000;
+const WARM_TASKS = 10_000;
 
 /** How much is run before the measurement: as much as `relay bench` does. */
 export function warmTasks(tasks) {

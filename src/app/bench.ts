@@ -42,11 +42,11 @@ export interface BenchResult {
 }
 
 const CONCURRENCY = 256;
-const WARM_TASKS = 4_000;
+const WARM_TASKS = 10_000;
 /** Sends go out together, as they would where throughput matters. */
 const BROKER_SETTINGS: RelaySettings = { ...RELAY_DEFAULTS, batchSize: 500, publishConcurrency: 64 };
 
-/** Runs the workload once, from the first start to the last end, after a smaller one that warms everything up. */
+/** Runs the workload once, from the first start to the last end, after one that warms everything up. */
 export async function measure(options: BenchOptions): Promise<BenchResult> {
   const folder = mkdtempSync(join(tmpdir(), 'relay-bench-'));
   const concurrency = options.concurrency ?? CONCURRENCY;

@@ -332,7 +332,7 @@ export interface Store {
   readonly clock: Clock;
   /** Brings the schema up to date; refuses one that this build does not understand. */
   migrate(): Promise<{ applied: readonly string[] }>;
-  /** How many transactions of this process may be under way at once; more wait for their turn. */
+  /** How many transactions of this process are of use at once, now. */
   readonly lanes: number;
   /** One transaction. */
   write<T>(work: (tx: Tx) => Promise<T>): Promise<T>;

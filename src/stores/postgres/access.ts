@@ -112,7 +112,10 @@ export class Access {
       if (this.#views.has(key)) continue;
       const known = text === null ? this.#asked.get(key) : this.#memory?.get(key);
       if (known?.writer === writer) this.#see(new RunView(known.list, writer, known));
-      else if (text !== null) this.#see(new RunView(JSON.parse(text) as List, writer, null));
+      else if (text !== null) {
+        this.#memory?.meetOthers();
+        this.#see(new RunView(JSON.parse(text) as List, writer, null));
+      }
     }
   }
 
@@ -170,9 +173,7 @@ export class Access {
 
   /** Whether runs may be taken for what is remembered of them, to be proven right by a statement that travels with the next ones. */
   #mayPresume(runs: ReadonlySet<number>): boolean {
-    return (
-      this.#locks.mayWait && this.#locks.mayRestart && [...runs].every((key) => !this.#memory?.isInUse(key))
-    );
+    return this.#locks.mayWait && this.#locks.mayRestart && this.#memory?.mayPresume(runs) === true;
   }
 
   #presume(keys: readonly number[]): void {

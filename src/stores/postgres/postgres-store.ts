@@ -24,7 +24,10 @@ import { RunMemory } from './run-memory.ts';
 import type { Session } from './session.ts';
 import { Transaction } from './transaction.ts';
 
-/** Connections that write: while the server works on one transaction, this process puts the next one together. */
+/**
+ * Connections that write: while the server works on one transaction, this process puts the next one together. Where several processes
+ * work on the same runs they do that for each other, and with one lane each have larger transactions and fewer conflicts.
+ */
 const LANES = 2;
 /** How often a transaction starts again because of locks before it just waits, and because of anything else. */
 const RESTARTS_MAX = 20;
@@ -61,7 +64,6 @@ interface FirstLocks {
 export class PostgresStore implements Store {
   readonly description: string;
   readonly clock: DatabaseClock;
-  readonly lanes = LANES;
   readonly #connections: Connections;
   readonly #hygiene: QueueHygiene;
   readonly #announcements: Announcements;
@@ -86,6 +88,10 @@ export class PostgresStore implements Store {
     this.#connections = new Connections(url, answerTimeoutMs);
     this.#hygiene = new QueueHygiene(this.#connections);
     this.#announcements = new Announcements(this.#connections, { connectionString: url, keepAlive: true });
+  }
+
+  get lanes(): number {
+    return this.#memory.isShared ? 1 : LANES;
   }
 
   async migrate(): Promise<{ applied: readonly string[] }> {

@@ -21,6 +21,8 @@ export interface RememberedRun {
 
 /** The most tasks that are remembered; beyond that the memory starts afresh. */
 const TASKS_MAX = 20_000;
+/** A process that has met the work of others takes the store for shared for this long. */
+const SHARED_MS = 1_000;
 
 /** What one process remembers of runs. */
 export class RunMemory {
@@ -28,6 +30,7 @@ export class RunMemory {
   readonly #runOfTask = new Map<number, number>();
   /** Runs that transactions of this process hold or are about to. */
   readonly #inUse = new Map<number, number>();
+  #sharedUntil = 0;
 
   get(run_key: number): RememberedRun | undefined {
     return this.#runs.get(run_key);
@@ -38,8 +41,21 @@ export class RunMemory {
     return this.#runOfTask.get(task_key);
   }
 
-  isInUse(run_key: number): boolean {
-    return this.#inUse.has(run_key);
+  /** Whether other processes have worked lately on what this one works on. */
+  get isShared(): boolean {
+    return performance.now() < this.#sharedUntil;
+  }
+
+  /** A run was found as somebody else has left it. */
+  meetOthers(): void {
+    this.#sharedUntil = performance.now() + SHARED_MS;
+  }
+
+  /** Whether what is remembered may be relied on before it is proven: nobody here works on these runs, and if they are many, nobody else. */
+  mayPresume(run_keys: ReadonlySet<number>): boolean {
+    if (run_keys.size > 1 && this.isShared) return false;
+    for (const key of run_keys) if (this.#inUse.has(key)) return false;
+    return true;
   }
 
   use(run_key: number): void {

@@ -116,6 +116,7 @@ export class Transaction {
       return results;
     } catch (error) {
       if (expected === null || !isDivisionByZero(error)) throw error;
+      this.memory?.meetOthers();
       this.memory?.forget(expected.keys);
       throw this.locks.conflict();
     }
