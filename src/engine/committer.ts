@@ -1,6 +1,6 @@
 /**
- * Group commit (DESIGN "The hot path"): while as many transactions are under way as the store has lanes, arrivals queue up, and the
- * next takes them all. No timers: an arrival waits for the end of the current turn of the event loop, never for a clock. Results and claims of all
+ * Group commit (DESIGN "The hot path"): while one transaction is under way, arrivals queue up, and the next takes them all.
+ * No timers: an arrival waits for the end of the current turn of the event loop, never for a clock. Results and claims of all
  * callers are merged into one step; a batch that fails is taken apart until the offender stands alone.
  */
 import type { Clock } from '../base/clock.ts';
@@ -27,8 +27,6 @@ export interface TickRequest {
 export interface TickAnswer {
   readonly results: readonly SettlementResult[];
   readonly leased: readonly { readonly task: TaskRow; readonly run: RunRow }[];
-  /** Whether no other transaction of this process was under way, whose runs a claim would have passed over. */
-  readonly isAlone: boolean;
 }
 
 interface Waiting<Request, Answer> {
@@ -67,11 +65,7 @@ export class Committer {
   readonly #submits: Submit[] = [];
   readonly #actions: Act[] = [];
   readonly #hasBroker: boolean;
-  /** Lanes in use. */
-  #busy = 0;
-  /** Transactions under way, and how many were ever begun. */
-  #open = 0;
-  #begun = 0;
+  #isBusy = false;
 
   constructor(options: {
     store: Store;
@@ -116,8 +110,8 @@ export class Committer {
   }
 
   #schedule(): void {
-    if (this.#busy >= this.#store.lanes) return;
-    this.#busy += 1;
+    if (this.#isBusy) return;
+    this.#isBusy = true;
     setImmediate(() => void this.#drain());
   }
 
@@ -131,7 +125,7 @@ export class Committer {
       // Let I/O in: a synchronous store would otherwise keep the loop to itself.
       await new Promise((resolve) => setImmediate(resolve));
     }
-    this.#busy -= 1;
+    this.#isBusy = false;
   }
 
   /** As many starts as one transaction may take; at least one, however large. */
@@ -149,17 +143,9 @@ export class Committer {
   /** One transaction for all; when it fails as a whole, one for each. */
   async #runBatch({ ticks, submits, actions }: Batch): Promise<void> {
     const all = [...actions, ...submits, ...ticks];
-    let announce: (isAlone: boolean) => void;
-    const begun = this.#begun + 1;
-    const wasAlone = this.#open === 0;
-    this.#begun = begun;
-    this.#open += 1;
+    let announce: () => void;
     try {
-      announce = await this.#store
-        .write((tx) => this.#apply(tx, { ticks, submits, actions }))
-        .finally(() => {
-          this.#open -= 1;
-        });
+      announce = await this.#store.write((tx) => this.#apply(tx, { ticks, submits, actions }));
     } catch (error) {
       if (isStoreError(error) || (all.length === 1 && (ticks[0]?.request.settlements.length ?? 0) === 0)) {
         for (const waiting of all) waiting.reject(error);
@@ -172,7 +158,7 @@ export class Committer {
       return;
     }
     // What follows a commit can no longer undo it.
-    announce(wasAlone && this.#begun === begun);
+    announce();
   }
 
   /** Halves the settlements of one step until the one that the store refuses is alone and gets its own answer. */
@@ -185,7 +171,7 @@ export class Committer {
       const results = [...first, ...second];
       const claim: Tick = {
         request: { settlements: [], claim: request.claim },
-        resolve: ({ leased, isAlone }) => resolve({ results, leased, isAlone }),
+        resolve: ({ leased }) => resolve({ results, leased }),
         reject,
       };
       // Not by `tick`: its turn would come only when this one is over.
@@ -220,10 +206,10 @@ export class Committer {
   }
 
   /** Applies a batch and returns what to do once it has committed. */
-  async #apply(tx: Tx, { ticks, submits, actions }: Batch): Promise<(isAlone: boolean) => void> {
+  async #apply(tx: Tx, { ticks, submits, actions }: Batch): Promise<() => void> {
     const now = this.#clock.now();
     await this.#book.ensure(tx);
-    const done: ((isAlone: boolean) => void)[] = [];
+    const done: (() => void)[] = [];
     for (const { request, resolve, reject } of actions) {
       const work = this.#newWork(tx, now);
       try {
@@ -241,8 +227,8 @@ export class Committer {
     }
     if (submits.length > 0) done.push(await this.#applySubmits(this.#newWork(tx, now), submits));
     if (ticks.length > 0) done.push(await this.#applyTicks(this.#newWork(tx, now), ticks));
-    return (isAlone) => {
-      for (const answer of done) answer(isAlone);
+    return () => {
+      for (const answer of done) answer();
     };
   }
 
@@ -260,7 +246,7 @@ export class Committer {
     };
   }
 
-  async #applyTicks(work: Work, ticks: readonly Tick[]): Promise<(isAlone: boolean) => void> {
+  async #applyTicks(work: Work, ticks: readonly Tick[]): Promise<() => void> {
     const settlements = ticks.flatMap(({ request }) => request.settlements);
     const results = settlements.length === 0 ? [] : await settle(work, settlements, this.#chances);
     await advance(work);
@@ -271,13 +257,13 @@ export class Committer {
       leased.push(tasks.map((task) => ({ task, run: work.runOf(task) })));
     }
     await work.flush();
-    return (isAlone) => {
+    return () => {
       this.#afterCommit(work.aftermath);
       let from = 0;
       for (const [index, { request, resolve }] of ticks.entries()) {
         const own = results.slice(from, from + request.settlements.length);
         from += request.settlements.length;
-        resolve({ results: own, leased: leased[index] ?? [], isAlone });
+        resolve({ results: own, leased: leased[index] ?? [] });
       }
     };
   }

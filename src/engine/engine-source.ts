@@ -13,7 +13,6 @@ import type {
   WorkSource,
 } from '../worker/work-source.ts';
 import type { ClaimRequest } from './claim.ts';
-import type { TickAnswer } from './committer.ts';
 import type { EngineContext } from './engine-context.ts';
 import { parseLeaseId } from './lease-id.ts';
 import { type NamedTask, readNewTasks, type WrittenTasks } from './new-tasks.ts';
@@ -49,8 +48,6 @@ export interface NextRequest {
 
 /** How long an idle worker waits before it looks again without having been woken. */
 const IDLE_POLL_MS = 1_000;
-/** The same when it has passed over runs that others held. */
-const PASSED_MS = 10;
 const RUN_TASKS_MAX = 100_000;
 /** Leases whose output rules are remembered; beyond these they are looked up. */
 const OUTPUTS_MAX = 10_000;
@@ -67,11 +64,6 @@ export class EngineSource implements WorkSource {
   /** The moment of `queued` at which the queue had less than was asked for, and until when that is believed. */
   #dry = { mark: -1, until: 0 };
 
-  /** While one call is being committed, the results of another are put together. */
-  get callsAtOnce(): number {
-    return this.#context.store.lanes;
-  }
-
   constructor(context: EngineContext, options: SourceOptions) {
     this.#context = context;
     this.#options = options;
@@ -87,50 +79,16 @@ export class EngineSource implements WorkSource {
       // Whoever named a claim and has stopped waiting repeats it elsewhere; leases taken here now would be nobody's.
       const isNamed = claim !== null && claim.claim_id !== null;
       if (hasWaited && isNamed && request.signal.aborted) return { results: [], leases: [] };
-      const { results, leased, hasPassed } = await this.#tick(settlements, claim);
-      if (claim?.probes === true && leased.length < claim.limit && !hasPassed) this.#noteDry(mark);
+      const { results, leased } = await this.#context.committer.tick({ settlements, claim });
+      if (claim?.probes === true && leased.length < claim.limit) this.#noteDry(mark);
       for (const { lease_id } of request.settlements) this.#outputs.delete(lease_id);
       // Tasks that a completion brought along may be of a kind that was not there before.
       if (request.settlements.some((each) => each.kind === 'complete' && each.enqueue !== undefined))
         this.#context.queues.notify();
       const leases = leased.length === 0 ? [] : await this.#render(leased);
       if (leases.length > 0 || settlements.length > 0 || request.signal.aborted) return { results, leases };
-      await this.#untilQueued(mark, request.signal, hasPassed ? PASSED_MS : IDLE_POLL_MS);
+      await this.#untilQueued(mark, request.signal);
     }
-  }
-
-  /**
-   * Settles and claims. A claim passes over runs that another transaction holds; where that may have been one of this process and
-   * something is left in the queue, it looks again.
-   */
-  async #tick(
-    settlements: readonly PreparedSettlement[],
-    claim: ClaimRequest | null,
-  ): Promise<Omit<TickAnswer, 'isAlone'> & { readonly hasPassed: boolean }> {
-    const { committer } = this.#context;
-    const { results, leased, isAlone } = await committer.tick({ settlements, claim });
-    const limit = (claim?.limit ?? 0) - leased.length;
-    if (claim === null || !claim.probes || limit <= 0 || isAlone)
-      return { results, leased, hasPassed: false };
-    if (!(await this.#isLeft(claim))) return { results, leased, hasPassed: false };
-    // A claim with a name is repeated by whoever named it.
-    if (claim.claim_id !== null) return { results, leased, hasPassed: true };
-    try {
-      const more = await committer.tick({ settlements: [], claim: { ...claim, limit } });
-      return { results, leased: [...leased, ...more.leased], hasPassed: more.leased.length < limit };
-    } catch (error) {
-      // What was leased must be handed over; whoever asks next will hear of a store that is away.
-      if (leased.length + results.length === 0) throw error;
-      return { results, leased, hasPassed: true };
-    }
-  }
-
-  /** Whether something can be claimed that a claim of ours has not taken. */
-  async #isLeft({ queues, run_key }: ClaimRequest): Promise<boolean> {
-    const left = await this.#context.store.read((tx) =>
-      run_key === null ? tx.claimable.peek(queues, 1) : tx.claimable.ofRun(run_key, queues, 1),
-    );
-    return left.length > 0;
   }
 
   async extend(heartbeats: readonly Heartbeat[]): Promise<readonly HeartbeatAnswer[]> {
@@ -257,12 +215,12 @@ export class EngineSource implements WorkSource {
     }
   }
 
-  async #untilQueued(mark: number, signal: AbortSignal, atMostMs: number): Promise<void> {
+  async #untilQueued(mark: number, signal: AbortSignal): Promise<void> {
     const controller = new AbortController();
     const either = AbortSignal.any([signal, controller.signal]);
     await Promise.race([
       this.#context.queued.after(mark, either),
-      delay(atMostMs, undefined, { signal: either, ref: true }).catch(() => {}),
+      delay(IDLE_POLL_MS, undefined, { signal: either, ref: true }).catch(() => {}),
     ]);
     controller.abort();
   }

@@ -332,9 +332,7 @@ export interface Store {
   readonly clock: Clock;
   /** Brings the schema up to date; refuses one that this build does not understand. */
   migrate(): Promise<{ applied: readonly string[] }>;
-  /** How many transactions of this process are of use at once, now. */
-  readonly lanes: number;
-  /** One transaction. */
+  /** One transaction. Transactions of one store run one after another within a process. */
   write<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** A consistent view without the right to change anything. */
   read<T>(work: (tx: Tx) => Promise<T>): Promise<T>;

@@ -1,5 +1,5 @@
 /**
- * The calls that hand over settlements and take leases: as many at a time as the source can use. A settlement stays here, in order, until the source has
+ * The calls that hand over settlements and take leases, one at a time. A settlement stays here, in order, until the source has
  * answered for it; a source that is away is asked again with growing patience, one that has nothing is not asked in circles.
  */
 import type { Clock } from '../base/clock.ts';
@@ -16,7 +16,7 @@ const FENCED: ReadonlySet<string> = new Set(['STALE_LEASE', 'IDEMPOTENCY_CONFLIC
 
 /** What an exchange needs. */
 export interface ExchangeOptions {
-  readonly source: Pick<WorkSource, 'next' | 'callsAtOnce'>;
+  readonly source: Pick<WorkSource, 'next'>;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Called before settlements are sent, with what must arrive ahead of them. Must not reject. */
@@ -29,9 +29,9 @@ export interface ExchangeOptions {
 export class Exchange {
   readonly #options: ExchangeOptions;
   #unsent: Settlement[] = [];
-  /** The calls under way with the room each was given, and the one that only waits for work. */
-  readonly #calls = new Map<AbortController, number>();
-  #poll: AbortController | null = null;
+  /** The call under way, and whether it only waits for work. */
+  #call: AbortController | null = null;
+  #isPolling = false;
   #failures = 0;
   #retryAt = 0;
   #quickAnswers = 0;
@@ -55,42 +55,19 @@ export class Exchange {
     this.#unsent.push(settlement);
   }
 
-  /** How many calls may be under way at once. */
-  get callsMax(): number {
-    return this.#options.source.callsAtOnce ?? 1;
-  }
-
-  /** Calls under way. */
-  get calls(): number {
-    return this.#calls.size;
-  }
-
-  /** Leases that the calls under way may bring. */
-  get awaited(): number {
-    let sum = 0;
-    for (const room of this.#calls.values()) sum += room;
-    return sum;
-  }
-
-  /** Ends a call that only waits for work where no other could start. */
-  makeWay(): void {
-    if (this.#calls.size >= this.callsMax) this.interrupt();
-  }
-
-  /** Ends a call that only waits for work. */
+  /** Ends a call that only waits for work, so that the next one can start. */
   interrupt(): void {
-    this.#poll?.abort();
+    if (this.#isPolling) this.#call?.abort();
   }
 
-  /** Ends all calls: the worker is leaving and will not hear the answers. */
+  /** Ends any call: the worker is leaving and will not hear the answer. */
   abandon(): void {
-    for (const call of this.#calls.keys()) call.abort();
+    this.#call?.abort();
   }
 
-  /** Whether a call would be of use now, given room for so many leases. One that waits for work is enough. */
+  /** Whether a call would be of use now, given room for so many leases. */
   mayCall(room: number): boolean {
-    if (this.#calls.size >= this.callsMax || this.#options.clock.monotonic() < this.dueAt) return false;
-    return this.#unsent.length > 0 || (room > 0 && this.#poll === null);
+    return (this.#unsent.length > 0 || room > 0) && this.#options.clock.monotonic() >= this.dueAt;
   }
 
   /** Makes one call; the leases it brought, or null when there was no answer. Never rejects. */
@@ -99,9 +76,9 @@ export class Exchange {
     const settlements = this.#unsent;
     this.#unsent = [];
     const abort = new AbortController();
-    this.#calls.set(abort, room);
-    if (settlements.length === 0) this.#poll = abort;
-    else await beforeSend(settlements);
+    this.#call = abort;
+    this.#isPolling = settlements.length === 0;
+    if (!this.#isPolling) await beforeSend(settlements);
     const sentAt = clock.monotonic();
     try {
       const { results, leases } = await source.next({ limit: room, settlements, signal: abort.signal });
@@ -115,8 +92,8 @@ export class Exchange {
       if (!abort.signal.aborted) this.#backOff(error);
       return null;
     } finally {
-      this.#calls.delete(abort);
-      if (this.#poll === abort) this.#poll = null;
+      this.#call = null;
+      this.#isPolling = false;
     }
   }
 

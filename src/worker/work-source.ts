@@ -161,8 +161,6 @@ export interface LogChunk {
 
 /** Hands out work and takes results. Every call may be repeated: results are recorded once. */
 export interface WorkSource {
-  /** How many calls of `next` are of use at once; one, unless it says more. */
-  readonly callsAtOnce?: number;
   /**
    * Hands over what has finished and takes up to `limit` new leases, in one step; one result per settlement. Never waits when there are
    * settlements; without any it may wait for work until `signal`, and then answers at once. Leases taken are always handed over.

@@ -124,17 +124,13 @@ export class Worker implements Service {
     return this.#drainEndsAt !== Number.POSITIVE_INFINITY;
   }
 
-  /** How many leases the next call may bring; calls that can be under way together share the room. */
   get #room(): number {
-    if (this.#isDraining) return 0;
-    const { concurrency } = this.#options;
-    const free = concurrency - this.#running - this.#exchange.awaited;
-    return Math.min(free, Math.ceil(concurrency / this.#exchange.callsMax));
+    return this.#isDraining ? 0 : this.#options.concurrency - this.#running;
   }
 
   async #run(): Promise<void> {
     while (!this.#isDone()) {
-      if (this.#exchange.mayCall(this.#room)) void this.#call().then(() => this.#rouse());
+      if (this.#exchange.mayCall(this.#room)) await this.#call();
       else await this.#sleep();
       // Handlers that end in this turn are settled together, by the next call.
       await new Promise<void>((resolve) => setImmediate(resolve));
@@ -144,8 +140,7 @@ export class Worker implements Service {
   }
 
   #isDone(): boolean {
-    if (this.#isGivenUp) return true;
-    return this.#isDraining && this.#running + this.#exchange.unsent + this.#exchange.calls === 0;
+    return this.#isGivenUp || (this.#isDraining && this.#running === 0 && this.#exchange.unsent === 0);
   }
 
   async #call(): Promise<void> {
@@ -155,8 +150,7 @@ export class Worker implements Service {
     for (const lease of leases ?? []) this.#begin(lease, now);
     this.#setAlarm();
     const isEmpty = leases?.length === 0 && room > 0;
-    this.#isIdle =
-      isEmpty && this.#keeper.size === 0 && this.#exchange.unsent === 0 && this.#exchange.calls === 0;
+    this.#isIdle = isEmpty && this.#keeper.size === 0 && this.#exchange.unsent === 0;
     if (this.#isIdle) for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }
 
@@ -179,7 +173,7 @@ export class Worker implements Service {
     this.#logs.finish(attempt);
     if (settlement === null) this.#keeper.remove(attempt.lease.lease_id);
     else this.#exchange.add(settlement);
-    this.#exchange.makeWay();
+    this.#exchange.interrupt();
     this.#rouse();
   }
 

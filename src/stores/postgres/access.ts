@@ -6,7 +6,7 @@ import { type RowShape, RUN_SHAPE, TASK_SHAPE } from '../row-shapes.ts';
 import type { RunRow, TaskRow } from '../rows.ts';
 import type { Command, Lists } from './batch.ts';
 import { insertStatement, updateStatements } from './row-statements.ts';
-import { type List, type RememberedRun, RunView } from './run-memory.ts';
+import { type List, RunView } from './run-memory.ts';
 import { traceTask } from './task-traces.ts';
 import type { Transaction } from './transaction.ts';
 import type { Value } from './values.ts';
@@ -33,8 +33,6 @@ export class Access {
   readonly transaction: Transaction;
   /** What is known of the runs that are held. */
   readonly #views = new Map<number, RunView>();
-  /** What was remembered of a run when its lock was asked for. */
-  readonly #asked = new Map<number, RememberedRun>();
   readonly #runOfTask = new Map<number, number>();
   /** Runs of which something has changed. */
   readonly #changed = new Set<number>();
@@ -97,11 +95,7 @@ export class Access {
   }
 
   #ask(name: string, { runs, tasks }: Meant): Command {
-    const writers = runs.map((key) => {
-      const known = this.#memory?.get(key);
-      if (known !== undefined) this.#asked.set(key, known);
-      return known?.writer ?? '';
-    });
+    const writers = runs.map((key) => this.#memory?.get(key)?.writer ?? '');
     return this.transaction.command(name, tasks, runs, writers);
   }
 
@@ -110,18 +104,13 @@ export class Access {
     for (const [key, writer, xid, text] of lists as readonly [number, string, string, string | null][]) {
       this.#locks.accept(key, writer, xid);
       if (this.#views.has(key)) continue;
-      const known = text === null ? this.#asked.get(key) : this.#memory?.get(key);
-      if (known?.writer === writer) this.#see(new RunView(known.list, writer, known));
+      const known = this.#memory?.get(key);
+      if (known?.writer === writer) this.#views.set(key, new RunView(known.list, writer, known));
       else if (text !== null) {
         this.#memory?.meetOthers();
-        this.#see(new RunView(JSON.parse(text) as List, writer, null));
+        this.#views.set(key, new RunView(JSON.parse(text) as List, writer, null));
       }
     }
-  }
-
-  #see(view: RunView): void {
-    this.#views.set(view.key, view);
-    this.#memory?.use(view.key);
   }
 
   // ── Tasks ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -181,7 +170,7 @@ export class Access {
     this.#locks.await(keys);
     for (const run of known) {
       this.#locks.add(run.list[KEY] as number);
-      this.#see(new RunView(run.list, run.writer, run));
+      this.#views.set(run.list[KEY] as number, new RunView(run.list, run.writer, run));
     }
     this.transaction.expect(
       keys,
@@ -319,7 +308,7 @@ export class Access {
     if (this.#views.has(run_key)) return;
     this.#locks.accept(run_key, writer, xid);
     const known = this.#memory?.get(run_key);
-    if (known?.writer === writer) this.#see(new RunView(known.list, writer, known));
+    if (known?.writer === writer) this.#views.set(run_key, new RunView(known.list, writer, known));
   }
 
   /** Keeps rows that came along for the moment they are asked for. */
@@ -330,7 +319,10 @@ export class Access {
   /** Runs were removed. */
   forget(keys: readonly number[]): void {
     this.#memory?.forget(keys);
-    for (const key of keys) this.#changed.delete(key);
+    for (const key of keys) {
+      this.#views.delete(key);
+      this.#changed.delete(key);
+    }
   }
 
   // ── Rows ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -400,7 +392,6 @@ export class Access {
   /** The transaction is over. */
   end(isCommitted: boolean): void {
     const { xid } = this.#locks;
-    this.#memory?.release(this.#views.keys());
     if (isCommitted && xid !== null) this.#memory?.absorb(this.#views.values(), xid);
   }
 
@@ -470,7 +461,7 @@ export class Access {
       const view = new RunView(list, '', null);
       view.isWritten = true;
       this.#locks.add(key);
-      this.#see(view);
+      this.#views.set(key, view);
       return;
     }
     this.#noteTaskRow(key, list);

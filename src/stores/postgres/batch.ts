@@ -112,6 +112,11 @@ export class Batch implements Submittable {
   }
 
   handleError(error: unknown): void {
+    // Everything was answered; a goodbye behind it takes nothing back.
+    if (this.#results.length === this.#commands.length) {
+      this.#resolve(this.#results);
+      return;
+    }
     for (const { name } of this.#commands)
       if (!this.#known.prepared.has(name)) this.#known.doubtful.add(name);
     this.#reject(error);

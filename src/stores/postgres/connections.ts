@@ -1,5 +1,5 @@
 /**
- * The connections of one store: one for each lane that writes, a few that read. A lost one is replaced when it is needed next. While the
+ * The connections of one store: one that writes, a few that read. A lost one is replaced when it is needed next. While the
  * server is away, calls fail at once until the next try is due, so that nobody hangs and nobody hammers (SPEC S14.7).
  */
 import { Client, type ClientBase, type ClientConfig, Pool } from 'pg';
@@ -10,7 +10,7 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const READERS_MAX = 4;
 const READER_IDLE_MS = 30_000;
 const AWAY_MIN_MS = 100;
-const AWAY_MAX_MS = 2_000;
+const AWAY_MAX_MS = 500;
 /** An idle connection whose other end is gone is found out in about twice this time. */
 const KEEP_ALIVE_MS = 10_000;
 /** Bounds for what a lost process could hold up: its statements, and its transaction between them. */
@@ -32,18 +32,13 @@ export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
   idle_in_transaction_session_timeout: String(IDLE_IN_TRANSACTION_MS),
 };
 
-interface Writer {
-  readonly client: Client;
-  readonly session: Session;
-}
-
 /** Opens, hands out and replaces connections. */
 export class Connections {
   readonly #config: ClientConfig;
   readonly #answerTimeoutMs: number;
   readonly #pool: Pool;
   readonly #readers = new WeakMap<ClientBase, Session>();
-  readonly #writers = new Map<number, Writer>();
+  #writer: { readonly client: Client; readonly session: Session } | null = null;
   #away: { readonly until: number; readonly waitMs: number; readonly error: unknown } | null = null;
 
   constructor(connectionString: string, answerTimeoutMs = ANSWER_TIMEOUT_MS) {
@@ -68,17 +63,17 @@ export class Connections {
     this.#pool.on('connect', (client) => client.on('error', () => {}));
   }
 
-  /** The session that writes in a lane. */
-  async writer(lane: number): Promise<Session> {
-    const open = this.#writers.get(lane) ?? (await this.#reach(() => this.#openWriter(lane)));
-    return open.session;
+  /** The session that writes. */
+  async writer(): Promise<Session> {
+    this.#writer ??= await this.#reach(() => this.#openWriter());
+    return this.#writer.session;
   }
 
-  /** The writer of a lane cannot be relied on any more. */
-  dropWriter(lane: number): void {
-    const lost = this.#writers.get(lane);
-    this.#writers.delete(lane);
-    if (lost !== undefined) void lost.client.end().catch(() => {});
+  /** The writer cannot be relied on any more. */
+  dropWriter(): void {
+    const lost = this.#writer;
+    this.#writer = null;
+    if (lost !== null) void lost.client.end().catch(() => {});
   }
 
   /** Uses a reading session for a while. */
@@ -112,20 +107,18 @@ export class Connections {
   }
 
   async close(): Promise<void> {
-    const writers = [...this.#writers.values()];
-    this.#writers.clear();
-    await Promise.allSettled([...writers.map(({ client }) => client.end()), this.#pool.end()]);
+    const writer = this.#writer;
+    this.#writer = null;
+    await Promise.allSettled([writer?.client.end(), this.#pool.end()]);
   }
 
-  async #openWriter(lane: number): Promise<Writer> {
+  async #openWriter(): Promise<{ client: Client; session: Session }> {
     const client = new Client(this.#config);
     client.on('error', () => {
-      if (this.#writers.get(lane)?.client === client) this.#writers.delete(lane);
+      if (this.#writer?.client === client) this.#writer = null;
     });
     await client.connect();
-    const writer = { client, session: this.#newSession(client) };
-    this.#writers.set(lane, writer);
-    return writer;
+    return { client, session: this.#newSession(client) };
   }
 
   #newSession(client: ClientBase): Session {

@@ -21,6 +21,11 @@ export function isConnectionLost(error: unknown): boolean {
   return code === '' && error instanceof Error && LOST_WORDS.test(error.message);
 }
 
+/** True when the server itself has said so: what it had not answered until then it has not done. */
+export function isToldByServer(error: unknown): boolean {
+  return /^[0-9A-Z]{5}$/.test(codeOf(error)) && !SYSTEM_CALLS.test(codeOf(error));
+}
+
 /**
  * True when the same transaction may well go through if it is done again: a deadlock, a serialization failure, or a row that
  * somebody else inserted in the same instant (a version of a workflow, an idempotency key): the repeat will find it.

@@ -16,7 +16,7 @@ import { Connections } from './connections.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { askAfterNumber, askAfterWritten } from './doubt.ts';
 import { migrate } from './migrate.ts';
-import { isConnectionLost, isWorthRepeating, toStoreError } from './postgres-errors.ts';
+import { isConnectionLost, isToldByServer, isWorthRepeating, toStoreError } from './postgres-errors.ts';
 import { createTx } from './postgres-tx.ts';
 import { QueueHygiene } from './queue-hygiene.ts';
 import { LockConflict } from './run-locks.ts';
@@ -24,11 +24,6 @@ import { RunMemory } from './run-memory.ts';
 import type { Session } from './session.ts';
 import { Transaction } from './transaction.ts';
 
-/**
- * Connections that write: while the server works on one transaction, this process puts the next one together. Where several processes
- * work on the same runs they do that for each other, and with one lane each have larger transactions and fewer conflicts.
- */
-const LANES = 2;
 /** How often a transaction starts again because of locks before it just waits, and because of anything else. */
 const RESTARTS_MAX = 20;
 const REPEATS_MAX = 5;
@@ -73,9 +68,7 @@ export class PostgresStore implements Store {
   readonly #memory = new RunMemory();
   readonly #onStatement: (name: string) => void;
   readonly #reads = new Set<Promise<unknown>>();
-  readonly #writes = new Set<Promise<unknown>>();
-  readonly #freeLanes = Array.from({ length: LANES }, (_, lane) => lane);
-  readonly #waiting: ((lane: number) => void)[] = [];
+  #lastWrite: Promise<unknown> = Promise.resolve();
   #isClosed = false;
   #snapshot = '';
   #changes = 0;
@@ -90,10 +83,6 @@ export class PostgresStore implements Store {
     this.#announcements = new Announcements(this.#connections, { connectionString: url, keepAlive: true });
   }
 
-  get lanes(): number {
-    return this.#memory.isShared ? 1 : LANES;
-  }
-
   async migrate(): Promise<{ applied: readonly string[] }> {
     const migrated = await this.#told(() => this.#connections.withClient(migrate));
     await this.#look();
@@ -101,22 +90,9 @@ export class PostgresStore implements Store {
   }
 
   write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-    const mine = this.#told(() => this.#inLane((lane) => this.#transaction(work, lane)));
-    this.#writes.add(mine);
-    return mine.finally(() => this.#writes.delete(mine));
-  }
-
-  /** The first lane that is free, so that one that is used now and then is always the same. */
-  async #inLane<T>(use: (lane: number) => Promise<T>): Promise<T> {
-    const free = this.#freeLanes.sort((a, b) => a - b).shift();
-    const lane = free ?? (await new Promise<number>((resolve) => this.#waiting.push(resolve)));
-    try {
-      return await use(lane);
-    } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#freeLanes.push(lane);
-      else next(lane);
-    }
+    const mine = this.#lastWrite.then(() => this.#told(() => this.#transaction(work)));
+    this.#lastWrite = mine.catch(() => {});
+    return mine;
   }
 
   read<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
@@ -166,7 +142,7 @@ export class PostgresStore implements Store {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    await Promise.allSettled([...this.#writes, ...this.#reads]);
+    await Promise.allSettled([this.#lastWrite, ...this.#reads]);
     await this.#hygiene.stop();
     await this.#announcements.stop();
     await this.#connections.close();
@@ -182,12 +158,12 @@ export class PostgresStore implements Store {
     }
   }
 
-  async #transaction<T>(work: (tx: Tx) => Promise<T>, lane: number): Promise<T> {
+  async #transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     let firstLocks: FirstLocks = { keys: [], limits: [] };
     let repeats = 0;
     for (let restarts = 0; ; ) {
       try {
-        return await this.#attempt(work, { lane, firstLocks, mayRestart: restarts < RESTARTS_MAX });
+        return await this.#attempt(work, { firstLocks, mayRestart: restarts < RESTARTS_MAX });
       } catch (error) {
         if (error instanceof LockConflict) {
           firstLocks = error;
@@ -201,10 +177,9 @@ export class PostgresStore implements Store {
 
   async #attempt<T>(
     work: (tx: Tx) => Promise<T>,
-    options: { readonly lane: number; readonly firstLocks: FirstLocks; readonly mayRestart: boolean },
+    options: { readonly firstLocks: FirstLocks; readonly mayRestart: boolean },
   ): Promise<T> {
-    const { lane } = options;
-    const session = await this.#connections.writer(lane);
+    const session = await this.#connections.writer();
     this.#onStatement('begin');
     const transaction = this.#newTransaction(session, options.mayRestart);
     const access = new Access(transaction);
@@ -225,12 +200,13 @@ export class PostgresStore implements Store {
       return result;
     } catch (error) {
       if (!isConnectionLost(error)) {
-        await transaction.rollback().catch(() => this.#connections.dropWriter(lane));
+        await transaction.rollback().catch(() => this.#connections.dropWriter());
         throw error;
       }
-      this.#connections.dropWriter(lane);
-      // Before the commit was sent, a lost connection has undone everything.
-      if (committing === null || !(await this.#hasCommitted(transaction, session))) throw error;
+      this.#connections.dropWriter();
+      // Before the commit was sent, a lost connection has undone everything, and so has a server that says goodbye.
+      if (committing === null || isToldByServer(error)) throw error;
+      if (!(await this.#hasCommitted(transaction, session))) throw error;
       return committing.result;
     } finally {
       access.end(isCommitted);

@@ -11,8 +11,6 @@ export type List = readonly unknown[];
 export interface RememberedRun {
   /** The transaction that wrote the row last, as `xmin` tells it. */
   readonly writer: string;
-  /** The transaction that remembered this; those that hold a run one after another have growing numbers. */
-  readonly asOf: number;
   readonly list: List;
   readonly tasks: Map<number, List>;
   /** All children of a task, in order. */
@@ -21,15 +19,13 @@ export interface RememberedRun {
 
 /** The most tasks that are remembered; beyond that the memory starts afresh. */
 const TASKS_MAX = 20_000;
-/** A process that has met the work of others takes the store for shared for this long. */
+/** One stale run would undo a transaction of many: a process that has met the work of others is careful for this long. */
 const SHARED_MS = 1_000;
 
 /** What one process remembers of runs. */
 export class RunMemory {
   readonly #runs = new Map<number, RememberedRun>();
   readonly #runOfTask = new Map<number, number>();
-  /** Runs that transactions of this process hold or are about to. */
-  readonly #inUse = new Map<number, number>();
   #sharedUntil = 0;
 
   get(run_key: number): RememberedRun | undefined {
@@ -41,33 +37,14 @@ export class RunMemory {
     return this.#runOfTask.get(task_key);
   }
 
-  /** Whether other processes have worked lately on what this one works on. */
-  get isShared(): boolean {
-    return performance.now() < this.#sharedUntil;
-  }
-
   /** A run was found as somebody else has left it. */
   meetOthers(): void {
     this.#sharedUntil = performance.now() + SHARED_MS;
   }
 
-  /** Whether what is remembered may be relied on before it is proven: nobody here works on these runs, and if they are many, nobody else. */
+  /** Whether what is remembered may be relied on before it is proven; of many runs only where nobody else has been met lately. */
   mayPresume(run_keys: ReadonlySet<number>): boolean {
-    if (run_keys.size > 1 && this.isShared) return false;
-    for (const key of run_keys) if (this.#inUse.has(key)) return false;
-    return true;
-  }
-
-  use(run_key: number): void {
-    this.#inUse.set(run_key, (this.#inUse.get(run_key) ?? 0) + 1);
-  }
-
-  release(run_keys: Iterable<number>): void {
-    for (const key of run_keys) {
-      const count = (this.#inUse.get(key) ?? 1) - 1;
-      if (count === 0) this.#inUse.delete(key);
-      else this.#inUse.set(key, count);
-    }
+    return run_keys.size === 1 || performance.now() >= this.#sharedUntil;
   }
 
   forget(run_keys: Iterable<number>): void {
@@ -79,28 +56,23 @@ export class RunMemory {
 
   /** A transaction has committed: what it knows of its runs is what others would read. */
   absorb(views: Iterable<RunView>, xid: string): void {
-    const asOf = Number(xid);
-    for (const view of views) this.#absorbOne(view, asOf);
+    // The low half of the number: this is what `xmin` shows.
+    const writer = String(Number(xid) % 2 ** 32);
+    for (const view of views) this.#absorbOne(view, view.isWritten ? writer : view.writer);
     if (this.#runOfTask.size <= TASKS_MAX) return;
     this.#runs.clear();
     this.#runOfTask.clear();
   }
 
-  #absorbOne(view: RunView, asOf: number): void {
+  #absorbOne(view: RunView, writer: string): void {
     const { key, list, before } = view;
-    const known = this.#runs.get(key);
-    if (known !== undefined && known.asOf > asOf) return;
-    if (view.isOver) {
-      this.forget([key]);
-      return;
-    }
-    const isGrown = known !== undefined && known === before;
-    if (known !== undefined && !isGrown) this.forget([key]);
-    const tasks = isGrown ? known.tasks : new Map<number, List>();
-    const below = isGrown ? known.below : new Map<number, readonly number[]>();
-    // The low half of the number: this is what `xmin` shows.
-    const writer = view.isWritten ? String(asOf % 2 ** 32) : view.writer;
-    this.#runs.set(key, { writer, asOf, list, tasks, below });
+    if (view.isOver || before === null) this.forget([key]);
+    if (view.isOver) return;
+    const { tasks, below } = before ?? {
+      tasks: new Map<number, List>(),
+      below: new Map<number, readonly number[]>(),
+    };
+    this.#runs.set(key, { writer, list, tasks, below });
     for (const [task_key, children] of view.below) below.set(task_key, children);
     for (const [task_key, task] of view.tasks) {
       if (task === null) {

@@ -36,8 +36,6 @@ export class SqliteStore implements Store {
   readonly description: string;
   /** Processes on one file are on one machine, and share its clock. */
   readonly clock = systemClock;
-  /** There is one writer to a file. */
-  readonly lanes = 1;
   readonly #path: string;
   readonly #writer: Driver;
   #reader: Connection | null = null;
