@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createClient, follow, ROUTES } from '../client/src/index.ts';
 import { LocalRelay } from '../src/app/local-relay.ts';
 
-const MAIN = join(import.meta.dirname, '..', 'dist', 'cli', 'main.js');
+const MAIN = join(process.cwd(), 'dist', 'cli', 'main.js');
 const STARTS = 3_000;
 const TASKS = 8_000;
 const HOPS = 400;
@@ -95,7 +95,7 @@ function post(url: string, body: string, token?: string): Promise<string> {
 
 async function rawRate(): Promise<number> {
   const child = spawn(process.execPath, ['--input-type=module', '-e', RAW_SERVER], {
-    cwd: join(import.meta.dirname, '..'),
+    cwd: process.cwd(),
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const port = await new Promise<string>((resolve) =>

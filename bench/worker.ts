@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { measure } from '../src/app/bench.ts';
 
 const ROUNDS = 7;
-const MAIN = join(import.meta.dirname, '..', 'dist', 'cli', 'main.js');
+const MAIN = join(process.cwd(), 'dist', 'cli', 'main.js');
 const TWO =
   'name: two\ninputs: { who: { type: string, default: Ada } }\ntasks:\n  a: { uses: transform, with: { value: "hi {{ inputs.who }}" } }\n  b: { uses: transform, with: { value: "{{ tasks.a.output }}" } }\n';
 
