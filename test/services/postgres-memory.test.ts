@@ -106,6 +106,31 @@ describe.skipIf(skipped !== '')(`postgres: what is remembered${skipped}`, () => 
     await expectSound(h, run);
   });
 
+  // SPEC S4.10
+  it('new rows that move on before somebody asks the store are remembered as they were written', async () => {
+    const { h } = await counted();
+    const run = await h.start({ a: {} });
+    const { key: run_key } = await h.run(run);
+    const model = await h.task(run, 'a');
+    const keys = await h.store.write(async (tx) => {
+      await tx.runs.byKeys([run_key]);
+      const rows = ['x', 'y'].map((task_id) => ({ ...model, key: 0, id: `${model.id}-${task_id}`, task_id }));
+      const given = await tx.tasks.insert(rows);
+      for (const [index, row] of rows.entries()) {
+        row.key = given[index] ?? 0;
+        row.message = `moved on ${index}`;
+      }
+      // Whoever asks now finds them.
+      expect(await tx.tasks.byTaskIds(run_key, ['x'])).toMatchObject([{ message: 'moved on 0' }]);
+      await tx.tasks.save(rows);
+      return given;
+    });
+    const told = async (tx: Parameters<Parameters<typeof h.store.write>[0]>[0]) =>
+      (await tx.tasks.byKeys(keys)).map(({ message }) => message);
+    expect(await h.store.write(told)).toEqual(['moved on 0', 'moved on 1']);
+    expect(await h.store.read(told)).toEqual(['moved on 0', 'moved on 1']);
+  });
+
   it('a run that is changed by hand and written is read again', async () => {
     const { h } = await counted();
     const run = await h.start(CHAIN);

@@ -340,7 +340,6 @@ export class Access {
     const { loaded } = this.transaction;
     const changes: ChangedRow[] = [];
     const tracks = traceTask();
-    const isFresh = this.#fresh[shape.table].size > 0 ? new Set(this.#fresh[shape.table].keys()) : null;
     this.#writeFresh();
     for (const row of rows) {
       const list = shape.toList(row);
@@ -348,10 +347,9 @@ export class Access {
       const changed = changesOf(before, list, shape.changing);
       if (changed > 0) changes.push({ key: row.key, list, changed });
       loaded.set(row, list);
-      const isWritten = changed > 0 || isFresh?.has(row) === true;
-      if (shape.table === 'runs') this.#noteRunRow(row.key, list, isWritten);
+      if (shape.table === 'runs') this.#noteRunRow(row.key, list, changed > 0);
       else {
-        if (isWritten) this.#noteTaskRow(row.key, list);
+        if (changed > 0) this.#noteTaskRow(row.key, list);
         tracks.follow(before, list);
       }
     }
@@ -374,7 +372,8 @@ export class Access {
     this.#changed.add(run_key);
     this.#runOfTask.set(key, run_key);
     this.#views.get(run_key)?.tasks.set(key, isTerminal(list[TASK_STATUS] as TaskStatus) ? null : list);
-    this.transaction.sample ??= { key, list };
+    const { sample } = this.transaction;
+    if (sample === null || sample.key === key) this.transaction.sample = { key, list };
   }
 
   /** Sees to it that every run of which something has changed is written: nobody may take what they remember of it for true. */
@@ -446,6 +445,8 @@ export class Access {
       for (const place of shape.changing)
         if (before[place] !== list[place]) written.add(shape.columns[place] as keyof Row & string);
       loaded.set(row, list);
+      if (shape.table === 'runs') this.#noteRunRow(row.key, list, true);
+      else this.#noteTaskRow(row.key, list);
     }
     this.insert(`${shape.table}`, [...written], [...fresh.keys()], '', 'overriding system value');
     if (shape.table === 'task_runs') {
