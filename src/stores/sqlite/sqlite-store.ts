@@ -5,6 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../base/clock.ts';
 import { RelayError } from '../../base/errors.ts';
+import { invariant } from '../../base/invariant.ts';
 import { readStatements } from '../statements.ts';
 import type { Store, Tx } from '../store.ts';
 import type { Statements } from './access.ts';
@@ -274,7 +275,13 @@ class Connection implements Statements {
 
   #statement(name: string): Statement {
     this.#onStatement(name);
-    return this.#prepare(name, this.#texts.get(name) ?? '');
+    return this.#prepared.get(name) ?? this.#prepare(name, this.#textOf(name));
+  }
+
+  #textOf(name: string): string {
+    const text = this.#texts.get(name);
+    invariant(text !== undefined, `there is a statement ${name}`);
+    return text;
   }
 
   #prepare(name: string, sql: string): Statement {
