@@ -48,10 +48,13 @@ async function tellChildren(work: Work): Promise<void> {
 /** Tells up to a chunk of children; what is left waits behind a cursor. */
 async function tellChunk(work: Work, parent: TaskRow, edges: readonly Edge[]): Promise<void> {
   const now = edges.slice(0, CHUNK);
+  const run = work.runOf(parent);
+  const before = run.n_ready + run.n_queued;
   await tell(work, new Map([[parent.key, parent]]), now);
   if (edges.length > CHUNK) {
     const position = now.at(-1)?.child ?? 0;
-    const data = await pace(work, parent);
+    // Children that wait for other parents, or for a decision, take no room: there is nothing to hold them back for.
+    const data = run.n_ready + run.n_queued > before ? await pace(work, parent) : null;
     work.addCursor({ kind: 'unlock', run_key: parent.run_key, subject: parent.key, position, data });
   }
 }

@@ -224,6 +224,19 @@ conformance('large fans', (open) => {
     await expectSound(h, run);
   });
 
+  // SPEC S4.6
+  it('children that wait for another parent are told of the first one without a pause', async () => {
+    const h = await open();
+    const run = await h.start({ root: {}, other: {}, ...many(1_200, () => ({ needs: ['root', 'other'] })) });
+    const [root] = await h.claimAll(2);
+    await h.complete(root);
+    const cursors = await h.store.read((tx) => tx.cursors.first(2));
+    expect(cursors).toMatchObject([{ kind: 'unlock', data: null }]);
+    await h.idle();
+    expect(await h.run(run)).toMatchObject({ n_cursors: 0, n_pending: 1_200 });
+    await expectSound(h, run);
+  });
+
   // SPEC S4.3, I4
   it('a claim that finds the queue empty hands out children in the transaction that unlocks them', async () => {
     const h = await open();
