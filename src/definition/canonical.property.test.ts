@@ -1,11 +1,11 @@
 /** Random valid workflows: however written, the canonical form is a fixed point with one hash (SPEC S1.1). */
-import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { stringify } from 'yaml';
+import { fc } from '../../test/support/property.ts';
 import { formatDuration, parseDuration } from '../base/duration.ts';
 import { BUILT_IN_HANDLERS } from '../handlers/registry.ts';
 import { checkWorkflowText, checkWorkflowValue, requireWorkflow } from './load.ts';
 import { hashWorkflow } from './workflow.ts';
+import { toYaml } from './yaml-text.ts';
 
 const options = { handlers: BUILT_IN_HANDLERS };
 const optional = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
@@ -93,10 +93,10 @@ describe('any valid workflow', () => {
         const canonical = JSON.stringify(first);
         const again = [
           await checkWorkflowText(JSON.stringify(value), options),
-          await checkWorkflowText(stringify(value), options),
+          await checkWorkflowText(toYaml(value), options),
           await checkWorkflowValue(first, options),
           await checkWorkflowText(canonical, options),
-          await checkWorkflowText(stringify(first), options),
+          await checkWorkflowText(toYaml(first), options),
         ].map(requireWorkflow);
         for (const form of again) {
           expect(JSON.stringify(form)).toBe(canonical);

@@ -1,6 +1,6 @@
 /** Cycles: each knot once, by a path that is really there. */
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { fc } from '../../test/support/property.ts';
 import { findCycles } from './find-cycles.ts';
 import { buildGraph, type GraphNode } from './graph.ts';
 

@@ -1,6 +1,6 @@
 /** Shape questions on small graphs by hand, on random ones against naive answers, and on large ones for depth. */
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { fc } from '../../test/support/property.ts';
 import { InvariantError } from '../base/invariant.ts';
 import {
   ancestors,

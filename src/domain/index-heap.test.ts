@@ -1,6 +1,6 @@
 /** The heap against sorting. */
-import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { fc } from '../../test/support/property.ts';
 import { popIndex, pushIndex } from './index-heap.ts';
 
 test('what goes in comes out in order, also when taking and adding alternate', () => {

@@ -1,6 +1,6 @@
 /** Delays and decisions after failures, losses and releases. */
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { fc } from '../../test/support/property.ts';
 import { InvariantError } from '../base/invariant.ts';
 import type { TaskFailure } from './failure.ts';
 import {

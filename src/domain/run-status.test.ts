@@ -1,6 +1,6 @@
 /** Run status from counters, against a second derivation over whole lists of tasks. */
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { fc } from '../../test/support/property.ts';
 import { InvariantError } from '../base/invariant.ts';
 import {
   applyMove,

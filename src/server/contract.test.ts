@@ -1,8 +1,8 @@
 /** Every route, driven from the OpenAPI document with valid, mutated and hostile input: never a 5xx, always the shape it promises. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { allRoutes } from '../../client/src/index.ts';
+import { fc } from '../../test/support/property.ts';
 import { fitting, hostileValue, mutated } from '../../test/support/schema-values.ts';
 import { OWN_TOKEN, ServerBench } from '../../test/support/server-bench.ts';
 import { openApi } from './openapi.ts';

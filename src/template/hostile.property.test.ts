@@ -1,6 +1,7 @@
 // SPEC S2.3: whatever the source and the data are, rendering gives a result or a TemplateError within its budget.
-import * as fc from 'fast-check';
+
 import { describe, expect, it } from 'vitest';
+import { fc } from '../../test/support/property.ts';
 import { compileExpression, compileTemplate } from './compile.ts';
 import { FILTERS } from './filters.ts';
 import { METHODS } from './methods.ts';

@@ -1,7 +1,6 @@
 /** Random graphs, random outcomes, random operators: after every step the stored truth equals a naive recount, and nothing hangs. */
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RelayError } from '../../src/base/errors.ts';
 import type { Lease, Settlement } from '../../src/worker/work-source.ts';
@@ -9,6 +8,7 @@ import { STORES } from '../conformance/stores.ts';
 import { CRASHED, Harness, HOPELESS } from '../support/harness.ts';
 import { brokenMessages, brokenPromises } from '../support/invariants.ts';
 import { brokenLimits } from '../support/limit-invariants.ts';
+import { fc } from '../support/property.ts';
 
 const SEED = Number(process.env.RELAY_SEED ?? 20_260_101);
 const RUNS = Number(process.env.RELAY_SIMULATIONS ?? 300);

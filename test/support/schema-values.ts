@@ -1,5 +1,5 @@
 /** Values for a JSON Schema: some that fit, some that nearly fit, some that nobody should send. */
-import * as fc from 'fast-check';
+import { fc } from './property.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,6 @@
 /** `relay config`: the settings in force, where each comes from, secrets masked (SPEC S14.2). */
-import { stringify } from 'yaml';
 import { CONFIG_KEYS, exampleConfig, type LoadedConfig, maskConfig } from '../../app/config.ts';
+import { toYaml } from '../../definition/yaml-text.ts';
 import { type BuildCommand, type CommonOptions, configFor, examples } from '../command.ts';
 import { colorsFor, type Io, printJson } from '../io.ts';
 
@@ -35,7 +35,7 @@ function print({ config, origins }: LoadedConfig, io: Io): void {
   const blocks = CONFIG_KEYS.map((key) => {
     const isSet = shown[key] !== undefined;
     const [head = '', ...rest] = isSet
-      ? stringify({ [key]: shown[key] }, { lineWidth: 0 })
+      ? toYaml({ [key]: shown[key] })
           .trimEnd()
           .split('\n')
       : [`# ${key}:`];

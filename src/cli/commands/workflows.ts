@@ -1,7 +1,7 @@
 /** `relay workflows …`: the workflows that runs were started from, by name and version. */
 import type { Command } from 'commander';
-import { stringify } from 'yaml';
 import { systemClock } from '../../base/clock.ts';
+import { toYaml } from '../../definition/yaml-text.ts';
 import { type BuildCommand, type CommandContext, type CommonOptions, examples } from '../command.ts';
 import { withRelay } from '../connect.ts';
 import { colorsFor, printJson } from '../io.ts';
@@ -72,9 +72,7 @@ function addShow(parent: Command, { io }: CommandContext): void {
         if (options.json === true) printJson(io, workflow);
         else {
           const { version, created_at, definition } = workflow;
-          io.out.write(
-            `# version ${version}, stored ${created_at}\n${stringify(definition, { lineWidth: 0 })}`,
-          );
+          io.out.write(`# version ${version}, stored ${created_at}\n${toYaml(definition)}`);
         }
       });
     });
