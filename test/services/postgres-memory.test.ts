@@ -1,5 +1,5 @@
 /** What a process remembers of runs on Postgres is true, or is noticed not to be (docs/decisions/0011). */
-import { afterEach, describe, expect, inject, it } from 'vitest';
+import { afterEach, describe, expect, inject, it, vi } from 'vitest';
 import { STORES } from '../conformance/stores.ts';
 import { expectSound } from '../conformance/suite.ts';
 import { Harness } from '../support/harness.ts';
@@ -11,6 +11,9 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
 
+/** Fails while nobody waits for a lock. */
+const SOMEBODY_WAITS =
+  "do $$ begin if not exists (select from pg_locks where not granted) then raise 'nobody waits'; end if; end $$";
 const CHAIN = { a: {}, b: { needs: 'a' }, c: { needs: 'b' } };
 
 /** Statements of a process since it was last asked. */
@@ -130,6 +133,46 @@ describe.skipIf(skipped !== '')(`postgres: what is remembered${skipped}`, () => 
     expect(await h.store.write(told)).toEqual(['moved on 0', 'moved on 1']);
     expect(await h.store.read(told)).toEqual(['moved on 0', 'moved on 1']);
   });
+
+  // I1, SPEC S14.7
+  it.each([
+    { other: 'commits', mayLock: true },
+    { other: 'takes it back', mayLock: false },
+  ])(
+    'a step that waits for another writer of its run, who $other, is proven by what it finds then',
+    async (of) => {
+      const { h, taken } = await counted();
+      const { store } = await h.another();
+      const run = await h.start(CHAIN);
+      const lease = await h.claimOne('a');
+      const { key } = await h.task(run, 'a');
+      let release = (): void => {};
+      const released = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const held = new Promise<void>((isHeld, fail) => {
+        const writing = store.write(async (tx) => {
+          const [task] = await tx.tasks.byKeys([key]);
+          if (task === undefined) throw new TypeError('the task is there');
+          task.message = 'from elsewhere';
+          await tx.tasks.save([task]);
+          isHeld();
+          await released;
+          if (!of.mayLock) throw new TypeError('changed my mind');
+        });
+        writing.catch((error: Error) => (error.message === 'changed my mind' ? null : fail(error)));
+      });
+      await held;
+      taken();
+      const completing = h.complete(lease);
+      await vi.waitFor(() => h.opened.execute?.(SOMEBODY_WAITS), { timeout: 5_000, interval: 10 });
+      release();
+      expect(await completing).toMatchObject({ ok: true, status: 'SUCCESS' });
+      expect(taken().includes('runs.lock')).toBe(of.mayLock);
+      expect((await h.task(run, 'a')).message).toBe(of.mayLock ? 'from elsewhere' : null);
+      await expectSound(h, run);
+    },
+  );
 
   it('a run that is changed by hand and written is read again', async () => {
     const { h } = await counted();

@@ -263,6 +263,25 @@ describe.skipIf(skipped !== '')(`postgres: text${skipped}`, () => {
     expect(Number(found[0]?.pages)).toBeGreaterThan(0);
   });
 
+  it('takes no state that is none, and no table that every step writes has a check of its own', async () => {
+    await open();
+    const client = await connect();
+    for (const [type, value] of [
+      ['run_status', 'LEASED'],
+      ['task_status', 'DONE'],
+    ])
+      await expect(client.query(`select '${value}'::${type}`)).rejects.toThrow(/violates check constraint/);
+    const { rows: typed } = await client.query<{ of: string }>(
+      "select table_name || ' ' || domain_name as of from information_schema.columns where column_name = 'status' and domain_name is not null order by 1",
+    );
+    expect(typed.map((row) => row.of)).toEqual(['runs run_status', 'task_runs task_status']);
+    // Every statement that writes a table reads and plans its checks again (docs/decisions/0005).
+    const { rows: checked } = await client.query<{ of: string }>(
+      "select conrelid::regclass::text as of from pg_constraint where contype = 'c' and conrelid <> 0 order by 1",
+    );
+    expect(checked.map((row) => row.of)).toEqual(expect.not.arrayContaining(['runs', 'task_runs', 'events']));
+  });
+
   it('task_runs has no index on anything that changes', async () => {
     await open();
     const client = await connect();

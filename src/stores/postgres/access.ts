@@ -353,8 +353,12 @@ export class Access {
         tracks.follow(before, list);
       }
     }
-    for (const statement of updateStatements(shape, changes))
-      this.transaction.laterBuilt(`${shape.table}.save`, statement);
+    const [first] = changes;
+    for (const statement of updateStatements(shape, changes)) {
+      if (shape.table === 'runs' && changes.length === 1 && first)
+        this.transaction.laterRun(first.key, statement);
+      else this.transaction.laterBuilt(`${shape.table}.save`, statement);
+    }
     tracks.write(this.transaction);
   }
 

@@ -95,6 +95,15 @@ function update(table: string, columns: readonly string[], group: ChangeGroup): 
   return { text, params: [keys, ...values, ...lists] };
 }
 
+/** The update of one row that fails, and the transaction with it, if somebody else than `writer` wrote the row last. */
+export function provingUpdate({ text, params }: RowStatement, writer: string): RowStatement {
+  const proving = textFor(`proving ${text}`, () => {
+    const update = `${text} and xmin = $${params.length + 1}::xid returning key`;
+    return `with written as (${update}) select pg_current_xact_id()::text, 1 / count(*)::integer from written`;
+  });
+  return { text: proving, params: [...params, writer] };
+}
+
 function updateText(table: string, columns: readonly string[], { rows, shared, own }: ChangeGroup): string {
   const nameOf = (index: number): string => columns[index] ?? '';
   const constants = shared.map(

@@ -5,7 +5,7 @@
 import { invariant } from '../../base/invariant.ts';
 import type { Command, Lists } from './batch.ts';
 import { isDivisionByZero } from './postgres-errors.ts';
-import type { RowStatement } from './row-statements.ts';
+import { provingUpdate, type RowStatement } from './row-statements.ts';
 import { RunLocks } from './run-locks.ts';
 import type { List, RunMemory } from './run-memory.ts';
 import type { Session } from './session.ts';
@@ -21,6 +21,12 @@ export interface TransactionOptions {
   readonly memory: RunMemory | null;
   /** Whether it may be started again because of locks; the last try waits instead. */
   readonly mayRestart: boolean;
+}
+
+interface Expected {
+  readonly keys: readonly number[];
+  readonly writers: readonly string[];
+  readonly place: number;
 }
 
 const BEGIN_WRITE = 'begin isolation level read committed read write';
@@ -43,7 +49,7 @@ export class Transaction {
   #waiting: Command[];
   #isBegun = false;
   /** Runs that were taken for what is remembered of them, and where the statement that proves it stands among those that wait. */
-  #expected: { readonly keys: readonly number[]; readonly place: number } | null = null;
+  #expected: Expected | null = null;
 
   constructor(options: TransactionOptions) {
     this.#options = options;
@@ -103,8 +109,16 @@ export class Transaction {
 
   /** Runs are taken for what is remembered of them: the next batch fails if they are not. */
   expect(keys: readonly number[], writers: readonly string[]): void {
-    this.#expected = { keys, place: this.#waiting.length };
+    this.#expected = { keys, writers, place: this.#waiting.length };
     this.#waiting.push(this.command('runs.expect', keys, writers));
+  }
+
+  /** Writes a run; where it is the only one that is still to be proven, by the statement that proves it. */
+  laterRun(key: number, statement: RowStatement): void {
+    const { keys, writers: [writer] = [], place } = this.#expected ?? { keys: [], place: 0 };
+    const isProof = keys.length === 1 && keys[0] === key && this.#waiting[place]?.name === 'runs.expect';
+    if (isProof) this.#waiting[place] = this.built('runs.save', provingUpdate(statement, writer ?? ''));
+    else this.laterBuilt('runs.save', statement);
   }
 
   async #send(commands: readonly Command[]): Promise<readonly Lists[]> {
