@@ -2,7 +2,7 @@
 // A flow is a tree whose parents wait for their children, so a chain is one nested flow, and what fans out first (1 → N → 1,
 // a diamond) is a job whose processor adds the flow of the rest. Finished jobs are removed, as its guide for production says.
 import { FlowProducer, Queue, Worker } from 'bullmq';
-import { Meter, printResult, warmTasks } from './meter.mjs';
+import { Meter, printResult, warmUp } from './meter.mjs';
 
 const [workload = '', tasks = '0', inFlight = '64', port = '6379'] = process.argv.slice(2);
 const concurrency = Number(inFlight);
@@ -84,7 +84,7 @@ async function measure(count, run) {
 
 await worker.waitUntilReady();
 void worker.run();
-await measure(warmTasks(Number(tasks)), 'warm');
+await warmUp(Number(tasks), measure);
 const { total, seconds } = await measure(Number(tasks), 'run');
 printResult({
   workload,

@@ -1,7 +1,7 @@
 // DBOS on Postgres, one process: `node dbos.mjs WORKLOAD TASKS IN_FLIGHT DATABASE_URL` prints one JSON result.
 // A task is a step: DBOS checkpoints it and knows nothing cheaper. Steps of one workflow run in the process that started it.
 import { DBOS } from '@dbos-inc/dbos-sdk';
-import { Meter, printResult, warmTasks } from './meter.mjs';
+import { Meter, printResult, warmUp } from './meter.mjs';
 
 const POOL_MAX = 64;
 const [workload = '', tasks = '0', inFlight = '64', systemDatabaseUrl = ''] = process.argv.slice(2);
@@ -90,7 +90,7 @@ DBOS.setConfig({
   enableOTLP: false,
 });
 await DBOS.launch();
-await measure(warmTasks(Number(tasks)), 'warm');
+await warmUp(Number(tasks), measure);
 const { total, seconds } = await measure(Number(tasks), 'run');
 printResult({ workload, total, seconds, meter, settings: { concurrency, systemDatabasePoolSize } });
 await DBOS.shutdown();

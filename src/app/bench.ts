@@ -46,7 +46,7 @@ const WARM_TASKS = 10_000;
 /** Sends go out together, as they would where throughput matters. */
 const BROKER_SETTINGS: RelaySettings = { ...RELAY_DEFAULTS, batchSize: 500, publishConcurrency: 64 };
 
-/** Runs the workload once, from the first start to the last end, after one that warms everything up. */
+/** Runs the workload once, from the first start to the last end, after as many rounds of it as warm everything up. */
 export async function measure(options: BenchOptions): Promise<BenchResult> {
   const folder = mkdtempSync(join(tmpdir(), 'relay-bench-'));
   const concurrency = options.concurrency ?? CONCURRENCY;
@@ -69,8 +69,10 @@ export async function measure(options: BenchOptions): Promise<BenchResult> {
     const outbox = relay.broker === null ? null : await relay.startOutboxRelay(BROKER_SETTINGS);
     const worker = await relay.startWorker({ concurrency });
     const warm = SHAPES[options.workload](Math.min(options.tasks, WARM_TASKS));
-    await runAll(relay, warm, probe);
-    probe.reset();
+    for (let done = 0; done < WARM_TASKS; done += options.tasks) {
+      await runAll(relay, warm, probe);
+      probe.reset();
+    }
     const startedAt = systemClock.monotonic();
     await runAll(relay, workflows, probe);
     const seconds = (systemClock.monotonic() - startedAt) / 1_000;
