@@ -66,8 +66,8 @@ export async function measure(options: BenchOptions): Promise<BenchResult> {
     const workflows = SHAPES[options.workload](options.tasks);
     const tasks = workflows.reduce((sum, workflow) => sum + Object.keys(workflow.tasks).length, 0);
     await relay.startEngine();
-    const outbox = relay.broker === null ? null : await relay.startOutboxRelay(BROKER_SETTINGS);
-    const worker = await relay.startWorker({ concurrency });
+    if (relay.broker !== null) await relay.startOutboxRelay(BROKER_SETTINGS);
+    await relay.startWorker({ concurrency });
     const warm = SHAPES[options.workload](Math.min(options.tasks, WARM_TASKS));
     for (let done = 0; done < WARM_TASKS; done += options.tasks) {
       await runAll(relay, warm, probe);
@@ -76,8 +76,6 @@ export async function measure(options: BenchOptions): Promise<BenchResult> {
     const startedAt = systemClock.monotonic();
     await runAll(relay, workflows, probe);
     const seconds = (systemClock.monotonic() - startedAt) / 1_000;
-    await worker.stop();
-    await outbox?.stop();
     return {
       workload: options.workload,
       tasks,

@@ -95,6 +95,8 @@ export class LocalRelay {
   readonly #options: LocalOptions;
   readonly #handlers: ReadonlyMap<string, Handler>;
   #isRunning = false;
+  /** Workers and outbox relays that nobody has stopped yet. */
+  readonly #started = new Set<{ stop(graceMs?: number): Promise<void> }>();
   /** Where the word goes that there are messages to send. */
   #onMessages: (news: 'queued' | 'claimed') => void;
   /** What tells workers of tasks; null when they look for themselves. */
@@ -184,17 +186,17 @@ export class LocalRelay {
       redact: createRedactor(this.engine.secretValues),
     });
     await worker.start();
-    let isForgotten = false;
-    return {
+    const running: RunningWorker = {
       idle: () => worker.idle(),
       stop: async (graceMs) => {
         await worker.stop(graceMs);
-        if (isForgotten) return;
-        isForgotten = true;
+        if (!this.#started.delete(running)) return;
         await close();
         await this.engine.forget(id);
       },
     };
+    this.#started.add(running);
+    return running;
   }
 
   /** Sends messages to the broker until it is stopped; new ones, of any process, are sent at once. */
@@ -215,8 +217,9 @@ export class LocalRelay {
     const deafen = store.listen(() => relay.wake('announced'));
     const sample = setInterval(() => void this.#logOutbox(), SAMPLE_MS).unref();
     await relay.start();
-    return {
+    const running = {
       stop: async () => {
+        if (!this.#started.delete(running)) return;
         clearInterval(sample);
         this.#onMessages = () => this.store.announce();
         await relay.stop();
@@ -224,6 +227,8 @@ export class LocalRelay {
         if (store !== this.store) await store.close();
       },
     };
+    this.#started.add(running);
+    return running;
   }
 
   async #logOutbox(): Promise<void> {
@@ -234,7 +239,9 @@ export class LocalRelay {
     }
   }
 
+  /** Ends everything, also what was started here and not stopped because something failed. */
   async close(): Promise<void> {
+    for (const running of this.#started) await running.stop(0);
     if (this.#isRunning) await this.engine.stop();
     await this.broker?.close();
     await this.store.close();

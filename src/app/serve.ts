@@ -82,11 +82,16 @@ export async function serve(local: LocalRelay, options: ServeOptions): Promise<R
           concurrency: options.concurrency,
           watch: (source) => measured(source, server.metrics),
         });
-  if (options.readyFile !== undefined) writeReadyFile(resolve(cwd, options.readyFile), server.url);
   const stop = async (graceMs: number): Promise<void> => {
     await stopServing(server, worker, graceMs);
     await relay?.stop();
   };
+  try {
+    if (options.readyFile !== undefined) writeReadyFile(resolve(cwd, options.readyFile), server.url);
+  } catch (error) {
+    await stop(0);
+    throw error;
+  }
   return { url: server.url, server, stop };
 }
 
@@ -114,8 +119,15 @@ function apisOf({ engine }: LocalRelay): (by: string) => RelayApi {
 /** Whoever waits for the file finds it whole. */
 function writeReadyFile(path: string, url: string): void {
   const draft = `${path}.${process.pid}`;
-  writeFileSync(draft, `${JSON.stringify({ url, pid: process.pid })}\n`);
-  renameSync(draft, path);
+  try {
+    writeFileSync(draft, `${JSON.stringify({ url, pid: process.pid })}\n`);
+    renameSync(draft, path);
+  } catch (cause) {
+    throw new RelayError('USAGE', `--ready-file ${path} cannot be written: ${(cause as Error).message}`, {
+      hint: 'name a file in a folder that exists and may be written',
+      cause,
+    });
+  }
 }
 
 /** The same source, with its times taken. A call that only waits for work says nothing about how fast claims are. */

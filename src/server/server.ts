@@ -14,6 +14,7 @@ import { docsPage } from './docs-page.ts';
 import { EventTail } from './event-tail.ts';
 import { sendFailure, toFailure } from './failures.ts';
 import { readJsonBodies } from './json-body.ts';
+import { toListenError } from './listen-error.ts';
 import { Metrics } from './metrics.ts';
 import { openApi } from './openapi.ts';
 import { RESOURCES } from './routes/registry.ts';
@@ -81,7 +82,12 @@ export class Server implements Service {
     this.metrics.start();
     await this.#tail.start();
     app.server.on('request', (_, answer: ServerResponse) => this.#countRequest(answer));
-    await app.listen({ host, port });
+    try {
+      await app.listen({ host, port });
+    } catch (error) {
+      await this.stop();
+      throw toListenError(error, host, port);
+    }
     const address = app.server.address();
     const actual = typeof address === 'object' && address !== null ? address.port : port;
     this.#url = `${tls === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${actual}`;

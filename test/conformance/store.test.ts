@@ -56,9 +56,16 @@ conformance('a store', (open) => {
     expect(await list({})).toEqual(ids.toReversed());
     expect(await list({ workflow_name: 'odd' })).toEqual([ids[3], ids[1]]);
     expect(await list({ status: 'CANCELLED' })).toEqual([ids[3]]);
+    expect(await list({ status: 'CANCELLED', workflow_name: 'odd' })).toEqual([ids[3]]);
+    expect(await list({ status: 'CANCELLED', workflow_name: 'even' })).toEqual([]);
+    expect(await list({ status: 'RUNNING', label: ['n', '1'] })).toEqual([ids[1]]);
+    expect(await list({ workflow_name: 'even', label: ['n', '1'] })).toEqual([]);
+    expect(await list({ workflow_name: 'eve' })).toEqual([]);
     expect(await list({ label: ['n', '2'] })).toEqual([ids[2]]);
     const [first] = await h.store.read((tx) => tx.runs.list({ limit: 1 }));
-    expect(await list({ before: first?.key, limit: 2 })).toEqual([ids[2], ids[1]]);
+    for (const filter of [{}, { status: 'RUNNING' }])
+      expect(await list({ ...filter, before: first?.key, limit: 2 })).toEqual([ids[2], ids[1]]);
+    expect(await list({ workflow_name: 'odd', before: first?.key })).toEqual([ids[1]]);
   });
 
   // DESIGN hot path 3

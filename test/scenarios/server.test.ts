@@ -122,6 +122,19 @@ describe('relay serve', () => {
     };
     expect(shown.tasks[0]).toMatchObject({ status: 'SUCCESS', output: 'done' });
   }, 60_000);
+
+  it('ends with what is wrong when it cannot start, and leaves nothing running', async () => {
+    const { url } = await serve('--port', '0');
+    for (const [argv, told, code] of [
+      [['--port', '0', '--ready-file', 'none/ready.json'], 'none/ready.json cannot be written', 2],
+      [['--port', new URL(url).port], 'is in use', 2],
+    ] as const) {
+      const wrong = start(['serve', '--data', 'other', ...argv], { cwd });
+      processes.push(wrong);
+      expect(await wrong.ended).toBe(code);
+      expect(wrong.printed()).toContain(told);
+    }
+  }, 60_000);
 });
 
 // SPEC S11.1

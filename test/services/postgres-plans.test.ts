@@ -32,6 +32,9 @@ const HOT_STATEMENTS = [
   'runs.expect',
   'runs.touch',
   'runs.by_id',
+  'runs.list',
+  'runs.list_by_status',
+  'runs.list_by_workflow',
   'tasks.by_keys',
   'tasks.by_id',
   'tasks.by_task_ids',
@@ -92,6 +95,7 @@ interface PlanNode {
   readonly 'Node Type': string;
   readonly 'Relation Name'?: string;
   readonly 'Index Cond'?: string;
+  readonly 'Index Name'?: string;
   readonly Plans?: readonly PlanNode[];
 }
 
@@ -117,7 +121,7 @@ describe.skipIf(skipped !== '')(`postgres: plans${skipped}`, () => {
     await drop?.();
   });
 
-  const walksOf = async (text: string): Promise<string[]> => {
+  const planOf = async (text: string): Promise<PlanNode> => {
     const count = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map((match) => Number(match[1])));
     await client.query(`prepare p as ${text}`);
     const nulls = count === 0 ? '' : `(${Array.from({ length: count }, () => 'null').join(', ')})`;
@@ -126,15 +130,23 @@ describe.skipIf(skipped !== '')(`postgres: plans${skipped}`, () => {
     );
     await client.query('deallocate p');
     const [{ Plan }] = rows[0]?.['QUERY PLAN'] ?? [{ Plan: { 'Node Type': 'none' } }];
-    return [...nodes(Plan)]
+    return Plan;
+  };
+  const walksOf = async (text: string): Promise<string[]> =>
+    [...nodes(await planOf(text))]
       .filter((node) => HOT_TABLES.has(node['Relation Name'] ?? '') && node['Node Type'].endsWith(' Scan'))
       .filter((node) => node['Node Type'] !== 'Tid Scan' && node['Index Cond'] === undefined)
       .map((node) => `${node['Node Type']} over all of ${node['Relation Name']}`);
-  };
 
   const texts = readStatements('postgres');
   it.each(HOT_STATEMENTS)('%s finds its rows by index', async (name) => {
     expect(await walksOf((texts.get(name) ?? '').replace(/;$/, ''))).toEqual([]);
+  });
+
+  it.each(['status', 'workflow'])('runs are listed by %s along its own index', async (filter) => {
+    const text = (texts.get(`runs.list_by_${filter}`) ?? '').replace(/;$/, '');
+    const used = [...nodes(await planOf(text))].map((node) => node['Index Name']).filter(Boolean);
+    expect(used).toEqual([`runs_by_${filter}`]);
   });
 
   it('updates that are put together find their rows by index', async () => {

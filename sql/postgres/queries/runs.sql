@@ -53,7 +53,7 @@ cross join lateral (
 
 -- name: runs.reserve
 -- Keys for new rows, in order, with who we are.
-select nextval('runs_key_seq'), pg_current_xact_id()::text from generate_series(1, $1::integer);
+select string_agg(nextval('runs_key_seq')::text, ','), pg_current_xact_id()::text from generate_series(1, $1::integer);
 
 -- name: runs.touch
 -- Something of these runs has changed, though not the row: whoever remembers them must notice.
@@ -67,20 +67,41 @@ select :run_row: from runs where id = $1;
 -- Compared as text: Postgres refuses to read JSON in which a NUL is escaped.
 select :run_row:
 from runs
-where ($1::bigint is null or key < $1)
+where key < coalesce($1::bigint, 9223372036854775807)
   and ($2::text is null or status = $2)
   and ($3::text is null or workflow_name = $3)
   and ($4::text is null or strpos(labels, '{' || $4) > 0 or strpos(labels, ',' || $4) > 0)
 order by key desc
 limit $5;
 
+-- name: runs.list_by_status
+-- The same where there is a status: along its index, which the order leaves no choice about.
+select :run_row:
+from runs
+where (status, key) < ($2::text, coalesce($1::bigint, 9223372036854775807)) and status >= $2
+  and ($3::text is null or workflow_name = $3)
+  and ($4::text is null or strpos(labels, '{' || $4) > 0 or strpos(labels, ',' || $4) > 0)
+order by status desc, key desc
+limit $5;
+
+-- name: runs.list_by_workflow
+select :run_row:
+from runs
+where (workflow_name, key) < ($3::text, coalesce($1::bigint, 9223372036854775807)) and workflow_name >= $3
+  and ($2::text is null or status = $2)
+  and ($4::text is null or strpos(labels, '{' || $4) > 0 or strpos(labels, ',' || $4) > 0)
+order by workflow_name desc, key desc
+limit $5;
+
 -- name: runs.finishing
 select :run_row: from runs where finishing = 1 order by key limit $1;
 
 -- name: runs.prunable
+-- From the oldest on, and not beyond the first that was made too late to have ended by then.
 select :run_row:
 from runs
 where status = any ($1::text[]) and finished_at < $2::bigint
+  and key < coalesce((select key from runs where created_at >= $2 order by key limit 1), 9223372036854775807)
 order by key
 limit $3;
 
@@ -89,6 +110,7 @@ limit $3;
 select :run_row:
 from runs
 where status = any ($1::text[]) and finished_at < $2::bigint
+  and key < coalesce((select key from runs where created_at >= $2 order by key limit 1), 9223372036854775807)
 order by key
 limit $3
 for no key update skip locked;

@@ -96,7 +96,7 @@ order by e.child, e.parent;
 
 -- name: task_runs.reserve
 -- Keys for new rows, in order, with who we are.
-select nextval('task_runs_key_seq'), pg_current_xact_id()::text from generate_series(1, $1::integer);
+select string_agg(nextval('task_runs_key_seq')::text, ','), pg_current_xact_id()::text from generate_series(1, $1::integer);
 
 -- name: tasks.link
 insert into edges (parent, child)

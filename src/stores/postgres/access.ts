@@ -418,12 +418,16 @@ export class Access {
    */
   async insertKeyed<Row extends object>(shape: RowShape<Row>, rows: readonly Row[]): Promise<number[]> {
     if (rows.length === 0) return [];
-    const reserved = await this.transaction.ask(`${shape.table}.reserve`, rows.length);
+    const [[keys, xid] = []] = (await this.transaction.ask(`${shape.table}.reserve`, rows.length)) as [
+      string,
+      string,
+    ][];
+    const reserved = keys?.split(',') ?? [];
+    this.#locks.xid = xid ?? null;
     return rows.map((row, index) => {
-      const [key, xid] = reserved[index] as [number, string];
+      const key = Number(reserved[index]);
       const list = shape.toList(row);
       list[KEY] = key;
-      this.#locks.xid = xid;
       this.transaction.loaded.set(row, list);
       this.#fresh[shape.table].set(row, list);
       this.#noteInserted(shape.table, key, list);

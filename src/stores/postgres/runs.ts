@@ -1,6 +1,7 @@
 /** Runs in Postgres. */
 import { RUN_SHAPE } from '../row-shapes.ts';
 import type { RunRow } from '../rows.ts';
+import { listStatement } from '../run-list.ts';
 import type { Tx } from '../store.ts';
 import type { Access } from './access.ts';
 import type { Value } from './values.ts';
@@ -32,7 +33,7 @@ export function runs(access: Access): Tx['runs'] {
     save: async (changed) => access.save(RUN_SHAPE, changed),
     list: ({ before, status, workflow_name, label, limit }) =>
       list(
-        'runs.list',
+        listStatement(status, workflow_name),
         before ?? null,
         status ?? null,
         workflow_name ?? null,

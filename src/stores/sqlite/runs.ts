@@ -3,6 +3,7 @@ import { isTerminal } from '../../domain/states.ts';
 import { RUN_NEW } from '../columns.ts';
 import { RUN_SHAPE } from '../row-shapes.ts';
 import type { RunRow } from '../rows.ts';
+import { listStatement } from '../run-list.ts';
 import type { Tx } from '../store.ts';
 import type { Access, Shape } from './access.ts';
 import type { SqlValue } from './driver.ts';
@@ -25,7 +26,7 @@ export function runs(access: Access): Tx['runs'] {
     save: async (changed) => access.save(SHAPE, changed),
     list: async ({ before, status, workflow_name, label, limit }) =>
       list(
-        'runs.list',
+        listStatement(status, workflow_name),
         before ?? null,
         status ?? null,
         workflow_name ?? null,
