@@ -12,7 +12,7 @@ const TWO =
 
 /** Rates and hop times through the worker; the start-up only when the program has been built. */
 export async function workerBench(): Promise<Record<string, number>> {
-  const common = { cwd: tmpdir(), env: {} };
+  const common = { cwd: tmpdir(), env: {}, concurrency: 256 };
   const fanout = await measure({ ...common, workload: 'fanout', tasks: 10_002 });
   const chain = await measure({ ...common, workload: 'chain', tasks: 1_000 });
   const diamonds = await measure({ ...common, workload: 'diamonds', tasks: 8_000 });

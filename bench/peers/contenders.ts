@@ -84,10 +84,16 @@ export function buildRelay(): void {
   if (status !== 0) throw new TypeError('Relay could not be built');
 }
 
-/** `relay bench` of the built program on a store. */
-export function relay(workload: Workload, tasks: number, store?: string): Promise<Result> {
+/** `relay bench` of the built program on a store; by default with as many tasks in flight as it takes itself. */
+export function relay(
+  workload: Workload,
+  tasks: number,
+  { store, inFlight }: { readonly store?: string | undefined; readonly inFlight?: number } = {},
+): Promise<Result> {
   const argv = [MAIN, 'bench', '--json', '--workload', workload, '--tasks', String(tasks)];
-  return measured(store === undefined ? argv : [...argv, '--store', store]);
+  if (store !== undefined) argv.push('--store', store);
+  if (inFlight !== undefined) argv.push('--concurrency', String(inFlight));
+  return measured(argv);
 }
 
 /** A program of this folder with its own arguments. */

@@ -1,6 +1,6 @@
 /**
  * `npm run bench:peers [-- --quick] [-- --json]`: Relay beside what people use today. Contenders take turns in one run, three times,
- * each in a process of its own; a peer runs with the number of tasks in flight that suits it best. Prints medians and the spread.
+ * each in a process of its own and with the number of tasks in flight that suits it best. Prints medians and the spread.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,8 +26,9 @@ const TASKS: Readonly<Record<Workload, number>> = isQuick
   ? { fanout: 1_002, chain: 200, diamonds: 800 }
   : { fanout: 10_002, chain: 1_000, diamonds: 8_000 };
 const WORKLOADS: readonly Workload[] = ['fanout', 'chain', 'diamonds'];
-/** What a peer is tried with; a chain also one at a time. */
-const IN_FLIGHT = isQuick ? [64] : [16, 64, 200];
+/** What contenders are tried with, a chain also one at a time; DBOS, for which each try takes long, with fewer. */
+const IN_FLIGHT = isQuick ? [64] : [16, 64, 256, 1_000];
+const DBOS_IN_FLIGHT = isQuick ? [64] : [16, 64, 200];
 const KEPT_TASKS = isQuick ? 8_000 : 300_000;
 const KEPT_BATCH = Math.min(KEPT_TASKS, 30_000);
 
@@ -60,11 +61,15 @@ async function measureAll({ postgres, redisPort }: Services): Promise<Report> {
     peer('bullmq.mjs', workload, TASKS[workload], inFlight, redisPort);
   const dbos = (workload: Workload, inFlight: number): Promise<Result> =>
     onDatabase((url) => peer('dbos.mjs', workload, TASKS[workload], inFlight, url));
+  const onSqlite = (workload: Workload, inFlight: number): Promise<Result> =>
+    relay(workload, TASKS[workload], { inFlight });
+  const onPostgres = (workload: Workload, inFlight: number): Promise<Result> =>
+    onDatabase((store) => relay(workload, TASKS[workload], { store, inFlight }));
   const contenders: Readonly<Record<string, Run>> = {
-    'Relay, SQLite': (workload) => relay(workload, TASKS[workload]),
-    'Relay, Postgres': (workload) => onDatabase((url) => relay(workload, TASKS[workload], url)),
+    'Relay, SQLite': await tuned('Relay, SQLite', onSqlite),
+    'Relay, Postgres': await tuned('Relay, Postgres', onPostgres),
     'BullMQ, Redis': await tuned('BullMQ', bullmq),
-    'DBOS, Postgres': await tuned('DBOS', dbos),
+    'DBOS, Postgres': await tuned('DBOS', dbos, DBOS_IN_FLIGHT),
   };
   const results = await roundRobin(contenders);
   const kept = await keptAgainstFresh(postgres);
@@ -81,11 +86,12 @@ async function measureAll({ postgres, redisPort }: Services): Promise<Report> {
 async function tuned(
   name: string,
   run: (workload: Workload, inFlight: number) => Promise<Result>,
+  tried: readonly number[] = IN_FLIGHT,
 ): Promise<Run> {
   const best = new Map<Workload, number>();
   for (const workload of WORKLOADS) {
     let rate = 0;
-    for (const inFlight of workload === 'chain' ? [1, ...IN_FLIGHT] : IN_FLIGHT) {
+    for (const inFlight of workload === 'chain' ? [1, ...tried] : tried) {
       const { tasks_per_s } = await run(workload, inFlight);
       if (tasks_per_s > rate) best.set(workload, inFlight);
       rate = Math.max(rate, tasks_per_s);
@@ -138,18 +144,17 @@ async function keptAgainstFresh(postgres: string): Promise<Report['kept']> {
   try {
     for (const [contender, store] of Object.entries(stores)) {
       note(`${contender}: ${KEPT_TASKS} tasks through one store`);
-      for (let done = 0; done < KEPT_TASKS; done += KEPT_BATCH) await relay('diamonds', KEPT_BATCH, store);
+      for (let done = 0; done < KEPT_TASKS; done += KEPT_BATCH)
+        await relay('diamonds', KEPT_BATCH, { store });
       for (const workload of WORKLOADS) {
         const ratios: number[] = [];
         for (let turn = 0; turn < REPEATS; turn++) {
           const other = await createDatabase(postgres);
-          const fresh = await relay(
-            workload,
-            TASKS[workload],
-            store.startsWith('sqlite') ? undefined : other.url,
-          );
+          const fresh = await relay(workload, TASKS[workload], {
+            store: store.startsWith('sqlite') ? undefined : other.url,
+          });
           await other.drop();
-          const kept = await relay(workload, TASKS[workload], store);
+          const kept = await relay(workload, TASKS[workload], { store });
           ratios.push(
             workload === 'chain' ? fresh.hop_ms.p50 / kept.hop_ms.p50 : kept.tasks_per_s / fresh.tasks_per_s,
           );

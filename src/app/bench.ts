@@ -26,7 +26,7 @@ export interface BenchOptions {
   readonly broker?: string | undefined;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly concurrency?: number;
+  readonly concurrency: number;
 }
 
 /** What was measured. */
@@ -41,7 +41,6 @@ export interface BenchResult {
   readonly settings: Readonly<Record<string, unknown>>;
 }
 
-const CONCURRENCY = 256;
 const WARM_TASKS = 10_000;
 /** Sends go out together, as they would where throughput matters. */
 const BROKER_SETTINGS: RelaySettings = { ...RELAY_DEFAULTS, batchSize: 500, publishConcurrency: 64 };
@@ -49,7 +48,7 @@ const BROKER_SETTINGS: RelaySettings = { ...RELAY_DEFAULTS, batchSize: 500, publ
 /** Runs the workload once, from the first start to the last end, after as many rounds of it as warm everything up. */
 export async function measure(options: BenchOptions): Promise<BenchResult> {
   const folder = mkdtempSync(join(tmpdir(), 'relay-bench-'));
-  const concurrency = options.concurrency ?? CONCURRENCY;
+  const { concurrency } = options;
   const probe = new Probe();
   const relay = await LocalRelay.open({
     data: folder,

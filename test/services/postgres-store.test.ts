@@ -263,6 +263,25 @@ describe.skipIf(skipped !== '')(`postgres: text${skipped}`, () => {
     expect(Number(found[0]?.pages)).toBeGreaterThan(0);
   });
 
+  // SPEC S14.1
+  it('a process whose tables are migrated beneath it goes on with new connections', async () => {
+    const [kind] = STORES;
+    if (kind === undefined) throw new TypeError('there is a store');
+    const h = await Harness.on(kind);
+    closing.push(() => h.close());
+    const run = await h.start({ a: {}, b: { needs: 'a' } });
+    await h.task(run, 'a');
+    await h.opened.execute?.('alter table task_runs alter column status type varchar');
+    await h.opened.execute?.('alter table runs alter column status type varchar');
+    expect(await refusal(h.task(run, 'a'))).toBe('STORE_UNAVAILABLE');
+    expect(await h.task(run, 'a')).toMatchObject({ status: 'QUEUED' });
+    await h.complete(await h.claimOne('a'));
+    await h.complete(await h.claimOne('b'));
+    expect(await h.run(run)).toMatchObject({ status: 'SUCCESS' });
+    await h.opened.execute?.('alter table task_runs alter column status type task_status');
+    await h.opened.execute?.('alter table runs alter column status type run_status');
+  });
+
   it('takes no state that is none, and no table that every step writes has a check of its own', async () => {
     await open();
     const client = await connect();

@@ -9,6 +9,7 @@ import { wholeNumber } from '../subcommand.ts';
 interface BenchOptions extends CommonOptions {
   readonly workload: Workload;
   readonly tasks: number;
+  readonly concurrency: number;
 }
 
 export const buildBench: BuildCommand = (command, { io }) => {
@@ -19,6 +20,7 @@ export const buildBench: BuildCommand = (command, { io }) => {
         .default('fanout' satisfies Workload),
     )
     .option('--tasks <n>', 'tasks altogether', wholeNumber('--tasks', 1), 10_000)
+    .option('--concurrency <n>', 'tasks at work at once', wholeNumber('--concurrency', 1), 256)
     .addHelpText(
       'after',
       `${examples([
@@ -26,14 +28,22 @@ export const buildBench: BuildCommand = (command, { io }) => {
         ['relay bench --workload chain --tasks 1000', 'one after the other: the cost of a hop'],
         ['relay bench --workload diamonds --tasks 8000 --json', '2,000 small runs'],
       ])}
-The handler does nothing, 256 at once; the store is a temporary file unless --store names one. With --broker tasks
+The handler does nothing; the store is a temporary file unless --store names one. With --broker tasks
 go through it.
 `,
     )
     .action(async (options: BenchOptions) => {
       const { broker } = await localConfig(options, io);
-      const { workload, tasks, store } = options;
-      const result = await measure({ workload, tasks, store, broker, cwd: io.cwd, env: io.env });
+      const { workload, tasks, concurrency, store } = options;
+      const result = await measure({
+        workload,
+        tasks,
+        concurrency,
+        store,
+        broker,
+        cwd: io.cwd,
+        env: io.env,
+      });
       if (options.json === true) printJson(io, result);
       else io.out.write(render(result));
     });

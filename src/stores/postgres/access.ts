@@ -474,6 +474,6 @@ export class Access {
       return;
     }
     this.#noteTaskRow(key, list);
-    this.#views.get(list[TASK_RUN_KEY] as number)?.below.set(key, []);
+    this.#views.get(list[TASK_RUN_KEY] as number)?.add(key);
   }
 }

@@ -11,10 +11,12 @@ const SYSTEM_CALLS = /^(E[A-Z]+|ERR_\w+)$/;
 const LOST_WORDS =
   /connection (terminated|error)|not queryable|timeout expired|timeout exceeded|server closed|SSL/i;
 
-/** True when the connection is gone, and with it whatever was under way. */
+/** True when the connection is gone, or good for nothing any more, and with it whatever was under way. */
 export function isConnectionLost(error: unknown): boolean {
   const code = codeOf(error);
   if (error instanceof RelayError) return false;
+  // Somebody has migrated the tables: statements that were prepared before have other columns now.
+  if (code === '0A000') return /cached plan/.test((error as Error).message);
   if (code.startsWith('08') || ['57P01', '57P02', '57P03', '57P05', '25P03', '53300'].includes(code))
     return true;
   if (SYSTEM_CALLS.test(code)) return true;

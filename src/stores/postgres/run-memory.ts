@@ -73,7 +73,7 @@ export class RunMemory {
       below: new Map<number, readonly number[]>(),
     };
     this.#runs.set(key, { writer, list, tasks, below });
-    for (const [task_key, children] of view.below) below.set(task_key, children);
+    for (const [task_key, children] of view.below ?? []) below.set(task_key, children);
     for (const [task_key, task] of view.tasks) {
       if (task === null) {
         tasks.delete(task_key);
@@ -99,7 +99,8 @@ export class RunView {
   isOver = false;
   /** Tasks that were read or written here; null is one that is over. */
   readonly tasks = new Map<number, List | null>();
-  readonly below = new Map<number, number[]>();
+  /** Children of tasks that were made or linked here; most transactions make none. */
+  below: Map<number, number[]> | null = null;
 
   constructor(list: List, writer: string, before: RememberedRun | null) {
     this.key = list[0] as number;
@@ -116,16 +117,24 @@ export class RunView {
 
   /** All children of a task, in order, if they are known. */
   childrenOf(parent: number): readonly number[] | undefined {
-    return this.below.get(parent) ?? this.before?.below.get(parent);
+    return this.below?.get(parent) ?? this.before?.below.get(parent);
+  }
+
+  /** A task was made, which has no children yet. */
+  add(parent: number): void {
+    this.below ??= new Map();
+    this.below.set(parent, []);
   }
 
   /** An edge was added. */
   link(parent: number, child: number): void {
-    const own = this.below.get(parent);
+    const own = this.below?.get(parent);
     if (own !== undefined) own.push(child);
     else {
       const known = this.before?.below.get(parent);
-      if (known !== undefined) this.below.set(parent, [...known, child]);
+      if (known === undefined) return;
+      this.below ??= new Map();
+      this.below.set(parent, [...known, child]);
     }
   }
 }

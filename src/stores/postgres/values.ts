@@ -22,17 +22,15 @@ export function toParam(value: Value): Param {
   return typeof value === 'object' ? arrayLiteral(value) : String(value);
 }
 
-/** `{1,2,null,"text"}`. */
+/** `{1,2,null,"text"}`. Joined, not added up: a text of many parts is garbage many times its size. */
 export function arrayLiteral(values: readonly unknown[]): string {
-  let text = '{';
-  for (let index = 0; index < values.length; index++) {
-    const value = values[index];
-    if (index > 0) text += ',';
-    if (value === null || value === undefined) text += 'null';
-    else if (typeof value === 'number') text += value;
-    else text += quoted(String(value));
-  }
-  return `${text}}`;
+  const isPlain = values.every((value) => typeof value === 'number');
+  return `{${(isPlain ? values : values.map(element)).join()}}`;
+}
+
+function element(value: unknown): string {
+  if (value === null || value === undefined) return 'null';
+  return typeof value === 'number' ? String(value) : quoted(String(value));
 }
 
 function quoted(text: string): string {
