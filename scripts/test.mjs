@@ -15,7 +15,7 @@ const services = () => step('Services', process.execPath, ['scripts/services.mjs
 const vitest = (title, projects) =>
   tool(title, 'vitest', ['run', ...projects.flatMap((name) => ['--project', name]), ...extra]);
 
-/** The same tests with more of everything: 100 kills instead of 20, 5,000 random runs instead of 300. */
+/** The same tests with more of everything: 100 kills instead of 20, 5,000 random runs instead of 300, new random values. */
 const LONG = { RELAY_LONG: 'yes', RELAY_SIMULATIONS: '5000' };
 
 const modes = {
@@ -36,8 +36,10 @@ const modes = {
   long: () => {
     for (const [name, value] of Object.entries(LONG)) process.env[name] ??= value;
     build();
-    tool('Crash sweep, simulation and kills, at length', 'vitest', [
+    tool('Crash sweep, simulation, kills and random values, at length', 'vitest', [
       'run',
+      '--project',
+      'unit',
       '--project',
       'crash',
       '--project',
@@ -46,6 +48,11 @@ const modes = {
       'test/simulation',
       'test/scenarios/kill',
       'test/scenarios/resume-after-kill',
+      // What draws its values from test/support/property.ts.
+      'src/domain',
+      'src/definition/canonical',
+      'src/template/hostile',
+      'src/server/contract',
       ...extra,
     ]);
   },
