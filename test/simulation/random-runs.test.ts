@@ -12,6 +12,7 @@ import { fc } from '../support/property.ts';
 
 const SEED = Number(process.env.RELAY_SEED ?? 20_260_101);
 const RUNS = Number(process.env.RELAY_SIMULATIONS ?? 300);
+const TIMEOUT_MS = 60_000 + RUNS * 400;
 const END_TURNS_MAX = 300;
 
 /** What every attempt uses, so that the sum tells how many were counted. */
@@ -119,30 +120,34 @@ describe.each(STORES)('random runs on $name', (kind) => {
     for (const harness of harnesses) await harness.close();
   });
 
-  it(`every step keeps every promise and every run ends (seed ${SEED})`, async () => {
-    process.stdout.write(
-      `simulation: seed ${SEED}, ${RUNS} runs (RELAY_SEED and RELAY_SIMULATIONS change them)\n`,
-    );
-    await fc.assert(
-      fc.asyncProperty(
-        workflowArbitrary,
-        fc.array(stepArbitrary, { minLength: 10, maxLength: 60 }),
-        async (random, steps) => {
-          const [first, second] = harnesses;
-          const harness = steps.length % 2 === 0 ? first : second;
-          const run_id = await harness.start(toTasks(random), toRest(random));
-          const play = new Play(harness, { run_id, hasBroker: harness === second });
-          await play.check('start');
-          for (const step of steps) {
-            await play.take(step);
-            await play.check(step.kind);
-          }
-          await play.toTheEnd();
-        },
-      ),
-      { seed: SEED, numRuns: RUNS, endOnFailure: process.env.RELAY_SHRINK !== 'yes' },
-    );
-  }, 600_000);
+  it(
+    `every step keeps every promise and every run ends (seed ${SEED})`,
+    async () => {
+      process.stdout.write(
+        `simulation: seed ${SEED}, ${RUNS} runs (RELAY_SEED and RELAY_SIMULATIONS change them)\n`,
+      );
+      await fc.assert(
+        fc.asyncProperty(
+          workflowArbitrary,
+          fc.array(stepArbitrary, { minLength: 10, maxLength: 60 }),
+          async (random, steps) => {
+            const [first, second] = harnesses;
+            const harness = steps.length % 2 === 0 ? first : second;
+            const run_id = await harness.start(toTasks(random), toRest(random));
+            const play = new Play(harness, { run_id, hasBroker: harness === second });
+            await play.check('start');
+            for (const step of steps) {
+              await play.take(step);
+              await play.check(step.kind);
+            }
+            await play.toTheEnd();
+          },
+        ),
+        { seed: SEED, numRuns: RUNS, endOnFailure: process.env.RELAY_SHRINK !== 'yes' },
+      );
+    },
+    TIMEOUT_MS,
+  );
 });
 
 /** One run, the leases its worker holds, and everything it has said before. */
