@@ -17,7 +17,7 @@ const LAYERS = 30;
 const WIDTH = 9;
 const TASKS = LAYERS * (WIDTH + 1);
 /** Between layers, so that the run lasts longer than its kills. */
-const WAIT_MS = 9 * KILLS;
+const WAIT_MS = 14 * KILLS;
 /** A lease lasts 30 s: restarts that waited for leases of the dead would take far longer than this. */
 const END_WITHIN_MS = 60_000;
 
