@@ -241,7 +241,8 @@ export class LocalRelay {
 
   /** Ends everything, also what was started here and not stopped because something failed. */
   async close(): Promise<void> {
-    for (const running of this.#started) await running.stop(0);
+    // A store that is away keeps one from saying goodbye, and must not keep the rest from ending.
+    await Promise.allSettled([...this.#started].map((running) => running.stop(0)));
     if (this.#isRunning) await this.engine.stop();
     await this.broker?.close();
     await this.store.close();

@@ -62,15 +62,18 @@ update runs set version = version where key = any ($1::bigint[]);
 -- name: runs.by_id
 select :run_row: from runs where id = $1;
 
+-- define: run_labelled
+-- Compared as text: Postgres refuses to read JSON in which a NUL is escaped.
+($4::text is null or strpos(labels, '{' || $4) > 0 or strpos(labels, ',' || $4) > 0)
+
 -- name: runs.list
 -- $1 before, $2 status, $3 workflow, $4 label as it stands in the JSON (`"name":"value"`), $5 limit; null is no filter.
--- Compared as text: Postgres refuses to read JSON in which a NUL is escaped.
 select :run_row:
 from runs
 where key < coalesce($1::bigint, 9223372036854775807)
   and ($2::text is null or status = $2)
   and ($3::text is null or workflow_name = $3)
-  and ($4::text is null or strpos(labels, '{' || $4) > 0 or strpos(labels, ',' || $4) > 0)
+  and :run_labelled:
 order by key desc
 limit $5;
 
@@ -80,7 +83,7 @@ select :run_row:
 from runs
 where (status, key) < ($2::text, coalesce($1::bigint, 9223372036854775807)) and status >= $2
   and ($3::text is null or workflow_name = $3)
-  and ($4::text is null or strpos(labels, '{' || $4) > 0 or strpos(labels, ',' || $4) > 0)
+  and :run_labelled:
 order by status desc, key desc
 limit $5;
 
@@ -89,7 +92,7 @@ select :run_row:
 from runs
 where (workflow_name, key) < ($3::text, coalesce($1::bigint, 9223372036854775807)) and workflow_name >= $3
   and ($2::text is null or status = $2)
-  and ($4::text is null or strpos(labels, '{' || $4) > 0 or strpos(labels, ',' || $4) > 0)
+  and :run_labelled:
 order by workflow_name desc, key desc
 limit $5;
 
@@ -97,11 +100,9 @@ limit $5;
 select :run_row: from runs where finishing = 1 order by key limit $1;
 
 -- name: runs.prunable
--- From the oldest on, and not beyond the first that was made too late to have ended by then.
 select :run_row:
 from runs
 where status = any ($1::text[]) and finished_at < $2::bigint
-  and key < coalesce((select key from runs where created_at >= $2 order by key limit 1), 9223372036854775807)
 order by key
 limit $3;
 
@@ -110,7 +111,6 @@ limit $3;
 select :run_row:
 from runs
 where status = any ($1::text[]) and finished_at < $2::bigint
-  and key < coalesce((select key from runs where created_at >= $2 order by key limit 1), 9223372036854775807)
 order by key
 limit $3
 for no key update skip locked;

@@ -21,6 +21,10 @@ from (
   select * from runs where id = ?1
 );
 
+-- define: run_labelled
+-- Not by `->>`: a name that starts with $ would be read as a path.
+(?4 is null or exists (select 1 from json_each(labels) l where l.key = ?4 and l.value = ?5))
+
 -- name: runs.list
 -- ?1 before, ?2 status, ?3 workflow, ?4 label name, ?5 label value, ?6 limit; null is no filter.
 select json_group_array(:run_row:) as list
@@ -29,8 +33,7 @@ from (
   where key < ifnull(?1, 9223372036854775807)
     and (?2 is null or status = ?2)
     and (?3 is null or workflow_name = ?3)
-    -- Not by `->>`: a name that starts with $ would be read as a path.
-    and (?4 is null or exists (select 1 from json_each(labels) l where l.key = ?4 and l.value = ?5))
+    and :run_labelled:
   order by key desc
   limit ?6
 );
@@ -42,8 +45,7 @@ from (
   select * from runs indexed by runs_by_status
   where status = ?2 and key < ifnull(?1, 9223372036854775807)
     and (?3 is null or workflow_name = ?3)
-    -- Not by `->>`: a name that starts with $ would be read as a path.
-    and (?4 is null or exists (select 1 from json_each(labels) l where l.key = ?4 and l.value = ?5))
+    and :run_labelled:
   order by key desc
   limit ?6
 );
@@ -54,8 +56,7 @@ from (
   select * from runs indexed by runs_by_workflow
   where workflow_name = ?3 and key < ifnull(?1, 9223372036854775807)
     and (?2 is null or status = ?2)
-    -- Not by `->>`: a name that starts with $ would be read as a path.
-    and (?4 is null or exists (select 1 from json_each(labels) l where l.key = ?4 and l.value = ?5))
+    and :run_labelled:
   order by key desc
   limit ?6
 );
@@ -67,12 +68,10 @@ from (
 );
 
 -- name: runs.prunable
--- From the oldest on, and not beyond the first that was made too late to have ended by then.
 select json_group_array(:run_row:) as list
 from (
   select * from runs
   where status in (select value from json_each(?1)) and finished_at < ?2
-    and key < ifnull((select key from runs where created_at >= ?2 order by key limit 1), 9223372036854775807)
   order by key
   limit ?3
 );
